@@ -193,14 +193,14 @@ def draw_forecasts(path: str | os.PathLike, forecasts: Sequence[Forecast], title
     """Write a PNG: predicted speed and efficiency against the number of GPUs, where the flows fit into their memory.
     Raises OutputError: the file cannot be written."""
     figure, left, right = _pair(title)
-    numbers = sorted({item.cards for forecast in forecasts for item in forecast.predictions})
+    numbers = sorted({item.gpus for forecast in forecasts for item in forecast.predictions})
     subjects = list(dict.fromkeys(item.subject for forecast in forecasts for item in forecast.predictions))
     for number, forecast in enumerate(forecasts):
         for subject in subjects:
             chosen = [item for item in forecast.predictions if item.subject == subject and item.fits]
             style: dict[str, Any] = {"color": f"C{number}", "linestyle": ("-", "--")[subjects.index(subject)]}
             style["marker"] = MARKERS[subjects.index(subject)]
-            x = [item.cards for item in chosen]
+            x = [item.gpus for item in chosen]
             left.plot(x, [1e-3 * item.mflups for item in chosen], label=f"{subject}: {forecast.name}", **style)
             right.plot(x, [item.efficiency for item in chosen], **style)
     left.set(yscale="log", ylabel="10$^9$ node updates per second")

@@ -24,7 +24,7 @@ from muphy_lb.domain import WARP
 from muphy_lb.engine.autotune import use_threads
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import lattice_named
-from muphy_lb.model.model import FieldValue, Model, Stage
+from muphy_lb.model.model import FieldValue, Model
 from muphy_lb.run.solver import Solver
 
 
@@ -40,25 +40,20 @@ def field_numbers(model: Model) -> tuple[int, int]:
     old and the new value, or populations, of every advanced field. A stencil also reads the old values of neighbours,
     which are cache hits if other nodes have loaded them.
     """
-    stencils = _stencils(model)
-    handed = chain(model.parameters.values(), *(stage.parameters.values() for stage in stencils))
-    carried = {field.name: len(field.components) for field in model.fields if field.streaming}
-    advanced = sum(2 * carried.get(stage.field, 1) for stage in stencils)
-    least = sum(isinstance(value, FieldValue | np.ndarray) for value in handed) + advanced
-    return least, least + sum(model.lattice.q - 1 for stage in stencils if stage.field not in carried)
+    advanced = {field.name: field for field in model.fields if field.advanced_by}
+    stages = (stage for stage in model.after if not advanced.keys().isdisjoint(stage.writes))
+    handed = chain(model.parameters.values(), *(each.parameters.values() for each in stages))
+    own = sum(2 * len(field.components) for field in advanced.values())
+    least = sum(isinstance(value, FieldValue | np.ndarray) for value in handed) + own
+    return least, least + sum(model.lattice.q - 1 for field in advanced.values() if not field.streaming)
 
 
 def field_bytes(engine) -> int:
     """Bytes that the fields of a rank move in a step, at least: their numbers, stencil tables, extrapolated values."""
     real = np.dtype(engine.real).itemsize
     numbers = field_numbers(engine.model)[0] * engine.domain.n_nodes * real
-    return numbers + sum(_stencil_bytes(engine, stage.field, real) for stage in _stencils(engine.model))
-
-
-def _stencils(model: Model) -> list[Stage]:
-    """The stages that advance a field by its values at neighbours: a field with a condition at its boundary."""
-    advanced = {field.name for field in model.fields if field.is_advanced}
-    return [stage for stage in model.after if stage.field in advanced]
+    advanced = (field.name for field in engine.model.fields if field.advanced_by)
+    return numbers + sum(_stencil_bytes(engine, name, real) for name in advanced)
 
 
 def _stencil_bytes(engine, name: str, real: int) -> int:

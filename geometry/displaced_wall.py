@@ -1,6 +1,6 @@
 """Displaced walls: the wall of an input moved by a distance, and by a random field of stated amplitude and length.
 
-What is not known of a wall, such as where a segmentation puts it, is a displacement along its normal,
+The uncertainty of a wall, such as that of a segmentation, is a displacement along its normal,
 
     d(x) = wall_moved_m + wall_rough_m g(x),
 

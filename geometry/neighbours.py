@@ -1,6 +1,7 @@
 """Neighbours of nodes along lattice vectors, as node numbers or link codes, and where walls cut the links between
 them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -146,7 +147,7 @@ def cut_links(nodes: NodeList, shape: WallShape, vectors=DIRECTIONS) -> NodeList
     non-periodic axis of one voxel are omitted: a plane flow has no such links.
     """
     chosen = [vector for vector in np.asarray(vectors) if vector.any() and not _leaves_single_layer(nodes, vector)]
-    chunks = [chunk for vector in chosen for chunk in _cut_along(nodes, shape, vector)]
+    chunks = list(_cut_along(nodes, shape, chosen))
     voxel, direction, distance = (np.concatenate(column) for column in zip(*chunks, strict=True))
     order = np.argsort(link_keys(voxel, direction))
     missed = np.isnan(distance)
@@ -168,14 +169,15 @@ def _areas(nodes: NodeList, cuts: Cuts, shape: MeasuredWall) -> np.ndarray:
     return area
 
 
-def _cut_along(nodes: NodeList, shape: WallShape, vector: np.ndarray):
-    """Yield (voxel, direction, distance) of the cut links along one vector, chunk by chunk."""
+def _cut_along(nodes: NodeList, shape: WallShape, vectors: Sequence[np.ndarray]):
+    """Yield (voxel, direction, distance) of the cut links along some vectors, chunk by chunk."""
+    search = NeighbourSearch(nodes)
     for first in range(0, nodes.n_nodes, NODES_PER_CHUNK):
-        chunk = np.arange(first, min(first + NODES_PER_CHUNK, nodes.n_nodes))
-        neighbour = neighbour_table(nodes, [vector], chunk)[0]
-        cut = chunk[(neighbour == WALL_LINK) | (neighbour <= FIRST_WALL_LINK)]
-        distance = shape.distances(nodes.coordinates(cut).astype(np.float64), vector) if cut.size else np.empty(0)
-        yield nodes.voxel[cut], np.full(cut.size, direction_code(vector), dtype=np.uint8), distance
+        table = search.table(vectors, slice(first, min(first + NODES_PER_CHUNK, nodes.n_nodes)))
+        for vector, neighbour in zip(vectors, table, strict=True):
+            cut = first + np.flatnonzero((neighbour == WALL_LINK) | (neighbour <= FIRST_WALL_LINK))
+            distance = shape.distances(nodes.coordinates(cut).astype(np.float64), vector) if cut.size else np.empty(0)
+            yield nodes.voxel[cut], np.full(cut.size, direction_code(vector), dtype=np.uint8), distance
 
 
 def _leaves_single_layer(nodes: NodeList, vector: np.ndarray) -> bool:

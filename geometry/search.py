@@ -48,6 +48,13 @@ def index_nodes(shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], 
     )
 
 
+def distinct(values: np.ndarray) -> np.ndarray:
+    """The distinct ones of (n,) values, ascending: many times as fast as :func:`numpy.unique`, which hashes, where they
+    consist of few ascending sequences."""
+    ascending = np.sort(values, axis=None, kind="stable")
+    return ascending[np.append(True, ascending[1:] != ascending[:-1])[: ascending.size]]
+
+
 def number_type(n_nodes: int) -> type[np.signedinteger]:
     """The integers that hold node numbers and codes: of 32 bits, where these can number the nodes."""
     return np.int32 if n_nodes < 2**31 else np.int64

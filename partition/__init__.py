@@ -1,6 +1,6 @@
 """partition: assigns the nodes of a graph to ranks; independent of the lattice-Boltzmann method.
 
-From Python: :func:`share` shares the fluid of an image among ranks, and tells how well.
+From Python: :func:`share` shares the fluid of an image among ranks, and measures how well.
 
 - ``partition``: the owner of each node, and the automatic choice; ``methods``: METIS, Cartesian cuts; ``curve``: the
   Hilbert curve; ``tiles``: the graph of cubes of voxels, on which large graphs are cut.

@@ -84,7 +84,7 @@ def possible_precisions(backend: str, device_index: int = 0) -> tuple[str, ...]:
 def with_difference(outcome: Validation, double: Validation, other: Validation, precision: str) -> Validation:
     """An outcome with a row for the largest difference of a precision from double precision, and with the comparisons
     that failed in that precision. ``outcome``: of the case in double precision; ``double``, ``other``: outcomes of the
-    case at one size in double and in the other precision; rows are matched by what they compare. Those that have a
+    case at one size in double and in the other precision; rows are matched by what they compare. Rows with a
     verdict in double precision alone are not compared; ``precision``: of ``other``."""
     left_out = tuple(dict.fromkeys((*outcome.left_out, *other.left_out)))
     if outcome.skipped or other.skipped:

@@ -36,7 +36,7 @@ class Prediction:
     """A flow on a number of GPUs."""
 
     subject: str
-    cards: int
+    gpus: int
     n_nodes: float
     step_s: float
     mflups: float
@@ -105,7 +105,7 @@ def predict(subject: Subject, n_gpus: int, like: Point, machine: model.Machine, 
     gpu_gb = 1e-9 * load.nodes * like.bytes_per_node
     return Prediction(
         subject=subject.name,
-        cards=n_gpus,
+        gpus=n_gpus,
         n_nodes=n_nodes,
         step_s=seconds,
         mflups=1e-6 * n_nodes / seconds,
@@ -135,9 +135,9 @@ def _forecast_text(forecast: Forecast, plans: TargetMachine) -> str:
     ]
     for subject in dict.fromkeys(item.subject for item in forecast.predictions):
         chosen = [item for item in forecast.predictions if item.subject == subject]
-        first, last, too_large = chosen[0], chosen[-1], [str(item.cards) for item in chosen if not item.fits]
+        first, last, too_large = chosen[0], chosen[-1], [str(item.gpus) for item in chosen if not item.fits]
         grows = last.n_nodes > first.n_nodes
-        nodes = f"{first.n_nodes / first.cards:,.0f} nodes per GPU" if grows else f"{first.n_nodes:,.0f} nodes in all"
+        nodes = f"{first.n_nodes / first.gpus:,.0f} nodes per GPU" if grows else f"{first.n_nodes:,.0f} nodes in all"
         lines += [f"{subject}, {nodes}; efficiency against a single GPU with enough memory for all", HEADER]
         lines += [_row(item) for item in chosen if item.fits]
         if too_large:
@@ -174,7 +174,7 @@ def _assumptions(forecast: Forecast, plans: TargetMachine) -> list[str]:
 
 def _row(item: Prediction) -> str:
     return (
-        f"{item.cards:>6} {item.n_nodes:>16,.0f} {item.n_nodes / item.cards:>14,.0f} {item.gpu_gb:>8.3g}"
+        f"{item.gpus:>6} {item.n_nodes:>16,.0f} {item.n_nodes / item.gpus:>14,.0f} {item.gpu_gb:>8.3g}"
         f" {1e3 * item.step_s:>9.4g} {item.mflups:>12,.0f} {item.efficiency:>7.1%}"
     )
 

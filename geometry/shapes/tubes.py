@@ -177,41 +177,44 @@ def _smooth_minimum(a: np.ndarray, b: np.ndarray, width: float) -> np.ndarray:
     return np.minimum(a, b) - 0.25 * width * overlap**2
 
 
+BLOCK = 256  # positions for which the nearest segment is found side by side
+
+
 @njit(cache=True, parallel=True)
 def _chain_distance(distance, origin, spacing, points, radii):
     """Distance to a chain of tapered capsules at every voxel centre."""
     nz, ny, nx = distance.shape
-    for z in prange(nz):
-        position = np.empty(3)
-        position[2] = origin[2] + spacing * z
-        for y in range(ny):
-            position[1] = origin[1] + spacing * y
-            for x in range(nx):
-                position[0] = origin[0] + spacing * x
-                distance[z, y, x] = _nearest_segment(position, points, radii)
+    for row in prange(nz * ny):
+        z, y = row // ny, row % ny
+        position = np.empty((3, nx))
+        for x in range(nx):
+            position[0, x] = origin[0] + spacing * x
+        position[1], position[2] = origin[1] + spacing * y, origin[2] + spacing * z
+        _nearest_segment(position, points, radii, distance[z, y])
 
 
 @njit(cache=True, parallel=True)
 def _chain_distance_at(positions, points, radii):
     """Distance to a chain of tapered capsules at positions (n, 3)."""
     distance = np.empty(len(positions))
-    for n in prange(len(positions)):
-        distance[n] = _nearest_segment(positions[n], points, radii)
+    for block in prange(-(-len(positions) // BLOCK)):
+        own = slice(block * BLOCK, min((block + 1) * BLOCK, len(positions)))
+        _nearest_segment(positions[own].T.copy(), points, radii, distance[own])
     return distance
 
 
-@njit(cache=True)
-def _nearest_segment(position, points, radii):
-    nearest = np.inf
+@njit(cache=True, error_model="numpy")
+def _nearest_segment(position, points, radii, nearest):
+    """Distance to the nearest segment at (3, m) positions; the loop over these is vectorised."""
+    nearest[:] = np.inf
     for k in range(len(radii) - 1):
-        along, length2 = 0.0, 0.0
-        for i in range(3):
-            edge = points[k + 1, i] - points[k, i]
-            along += (position[i] - points[k, i]) * edge
-            length2 += edge * edge
-        t = min(max(along / length2, 0.0), 1.0)
-        gap2 = 0.0
-        for i in range(3):
-            gap2 += (position[i] - points[k, i] - t * (points[k + 1, i] - points[k, i])) ** 2
-        nearest = min(nearest, np.sqrt(gap2) - radii[k] - t * (radii[k + 1] - radii[k]))
-    return nearest
+        x, y, z = points[k]
+        along_x, along_y, along_z = points[k + 1] - points[k]
+        length2 = along_x * along_x + along_y * along_y + along_z * along_z
+        radius, widening = radii[k], radii[k + 1] - radii[k]
+        for n in range(nearest.size):
+            from_x, from_y, from_z = position[0, n] - x, position[1, n] - y, position[2, n] - z
+            t = min(max((from_x * along_x + from_y * along_y + from_z * along_z) / length2, 0.0), 1.0)
+            from_x, from_y, from_z = from_x - t * along_x, from_y - t * along_y, from_z - t * along_z
+            gap = np.sqrt(from_x * from_x + from_y * from_y + from_z * from_z)
+            nearest[n] = min(nearest[n], gap - radius - t * widening)

@@ -184,8 +184,8 @@ def close_roughly(surface: Surface) -> Mended:
 
 
 def _drop_superfluous(surface: Surface) -> tuple[Surface, list[str]]:
-    """Drop duplicate and degenerate triangles as far as that opens no hole. One of several copies, or a degenerate
-    triangle, is kept where the surface needs it: where at least two of its edges have an odd number of other
+    """Drop duplicate and degenerate triangles as far as that opens no hole. A copy or a degenerate
+    triangle is kept where the surface needs it: where at least two of its edges have an odd number of other
     triangles."""
     notes = list(surface.notes)
     notes += [f"{surface.n_collapsed} triangles of equal vertices dropped"] if surface.n_collapsed else []

@@ -238,6 +238,17 @@ class NeighbourTable(NamedTuple):
     n_neighbours: int
 
 
+@dataclass(frozen=True)
+class NodeAccess:
+    """Access of a stage to populations and neighbours; each that is given is an argument of its operator, in this
+    order."""
+
+    arriving: StreamArrays | None = None  #: the populations that the step with these arrays will load
+    stored: State | None = None  #: the populations that are stored
+    neighbours: NeighbourTable | None = None  #: addresses of the neighbours in arrays of fields
+    changes: bool = False  #: whether the operator may change the arriving ones
+
+
 WEIGHT_SHARE = 2.0**-8
 """Scale of the fixed-point sum of the weights of an opening's links over that of its other sums: a weight is of order
 1, so sums of half a million would leave 63 bits at the scale of the others."""

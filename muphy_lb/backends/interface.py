@@ -48,14 +48,6 @@ class KernelUsage:
     local_bytes: int
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel supplied by a physics."""
-
-    name: str  #: for messages and traces
-    makers: Mapping[str, Callable]  #: for each backend by name, ``make(backend, *arguments, **options) -> Launch``
-
-
 class Backend(Protocol):
     """One device: its memory and its kernels. Buffers of populations are in storage format and stored units
     (:class:`muphy_lb.base.precision.Precision`); all other numbers are in lattice units.
@@ -145,12 +137,11 @@ class Backend(Protocol):
         """Launch configurations of stream-and-collide on this device, the likely fastest first; all give the same
         bits."""
 
-    def bind(self, kernel: "str | Kernel", *arguments, **options) -> Launch:
-        """Bind a kernel, given by name or supplied by a physics, to its arguments.
+    def bind(self, kernel: str, *arguments, **options) -> Launch:
+        """Bind a kernel, given by name, to its arguments.
 
         Kernels that every backend has, and their arguments; ``values`` are those of the operator's parameters, in its
-        order; ``neighbours``, ``each``, ``crossing``, ``stored`` and ``refill`` leave out nodes of their range that are
-        not chosen:
+        order; ``at_nodes`` and ``refill`` leave out nodes of their range that are not chosen:
 
         stream_collide(collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None)
             Stream and collide a node range; ``shape`` is one of :meth:`launch_shapes`, by default the first. Nodes
@@ -160,15 +151,12 @@ class Backend(Protocol):
             new[n] = update(old[n] and old at its neighbours, n).
         scalar_streaming(update, arrays: StencilArrays, nodes, values)
             The update overwrites the populations that arrive; component q goes to new[q row + n].
-        neighbours(update, table: NeighbourTable, nodes, values)
-            ``update(neighbours, n, values)``, ``neighbours`` the addresses of the node's neighbours in arrays of
-            fields; it writes to fields among the values, at its own node.
-        crossing(update, step: StreamArrays, left: State, table: NeighbourTable, nodes, values, collision=None)
-            ``update(arriving, leaving, neighbours, n, values)`` with the populations that ``step`` will load, which it
-            may change, and those that the step before has stored, ``left``. With ``collision``, an operator and its
-            values, the nodes collide then, into the other buffer; only of devices with a queue for the bulk.
-        stored(update, state: State, table: NeighbourTable, nodes, values)
-            ``update(f, neighbours, n, values)`` with the stored populations.
+        at_nodes(update, access: NodeAccess, nodes, values, collision=None)
+            ``update(arriving, stored, neighbours, n, values)`` with those of the first three that ``access`` has:
+            populations, and the addresses of the node's neighbours in arrays of fields; it writes to fields among the
+            values. It may change arriving populations, and returns the mask of those that it has changed. With
+            ``collision``, an operator and its values, the nodes collide then, into the other buffer; only of devices
+            with a queue for the bulk.
         refill(operators, state: State, table: NeighbourTable, sources: Chosen, others, nodes, values)
             ``update(f, moments, n, values)`` computes the populations of a node from the mean moments of those of its
             neighbours that are ``sources``; the operators are that and the one of moments, the values those of both.
@@ -212,11 +200,6 @@ class Backend(Protocol):
             addresses may repeat. All on the edge's queue.
         particles(update, particles: ParticleArrays, capacity, values)
             ``update(i, values)`` for every particle.
-        each(update, nodes, values)
-            ``update(n, values)`` for every node of a range.
-        clear(nodes, kept: int, field)
-            Set a vector field at the chosen nodes of a range to zero, and in the bytes by which they are chosen the
-            bits of the mask that are not kept.
         collect(nodes, target: Collected, counters)
             List the chosen nodes of a range, and the warps with nodes at which the array by which they are chosen is
             not 0; ``counters``: (3,) int32, 0 before and after. Only of devices that make lists.
@@ -255,68 +238,6 @@ class Backend(Protocol):
         """Wait for all work enqueued on the edge."""
 
 
-class DeviceBackend(Backend, Protocol):
-    """Additional interface of a backend with its own device memory.
-
-    Attributes:
-        has_peers: whether other processes of the machine can access its memory.
-    """
-
-    has_peers: bool
-
-    def host_buffer(self, size: int, dtype) -> np.ndarray:
-        """Page-locked host array."""
-
-    def download(self, array, host: np.ndarray) -> Launch:
-        """Launch that copies a device array to a page-locked one, on the edge's queue."""
-
-    def upload(self, host: np.ndarray, array) -> Launch:
-        """Launch that copies a page-locked array to the device, on the edge's queue."""
-
-    def nccl(self):
-        """The NCCL interface of :mod:`muphy_lb.backends.cuda.nccl`. Raises Exception: of any type, if NCCL is not
-        available."""
-
-    def share(self, array, first: int) -> Any:
-        """Handle by which another process of the machine can access the array from ``array[first]`` on; can be sent."""
-
-    def open_shared(self, handle) -> int:
-        """Address in this process of memory that another process has shared."""
-
-    def opened_shared(self) -> frozenset:
-        """The addresses that :meth:`open_shared` has opened and that are not closed."""
-
-    def close_shared(self, but: frozenset = frozenset()) -> None:
-        """Close all of :meth:`opened_shared` that is not in ``but``."""
-
-    def make_signal(
-        self, flags, there: np.ndarray, neighbours: tuple[int, ...], is_confirmed: bool, first_passes: bool = False
-    ) -> Any:
-        """Flags that ranks raise at each other: ``flags`` is a device array with one for each of ``neighbours``,
-        ``there`` the addresses of ours at the neighbours. Without trust, waiting for them is given up after some
-        seconds; with it, after half an hour, and then :meth:`synchronise` raises a BackendError. ``first_passes``: the
-        first wait needs no flag."""
-
-    def send(self, buffer, addresses, targets, filled, emptied=None) -> Launch:
-        """Launch that copies ``buffer[addresses[i]]`` to the address ``targets[i]``, then raises our flags of the
-        signal ``filled``; on the edge. Into mailboxes it waits first until every neighbour has raised its flag of the
-        signal ``emptied`` once more than at the last wait."""
-
-    def send_rows(self, messages, row: int, targets, filled) -> Launch:
-        """The same, without waiting, for messages that lie one after the other, equally long, each a number n and rows
-        of some length: of each row the first n values are sent. ``targets`` are the addresses of the messages."""
-
-    def await_flags(self, filled) -> Launch:
-        """Launch that makes the edge wait until every neighbour has raised its flag once more than at the last wait."""
-
-    def empty(self, mailbox, buffer, addresses, filled, emptied, accumulates: bool = False) -> Launch:
-        """Launch that waits likewise, copies ``mailbox[i]`` to ``buffer[addresses[i]]``, or adds integers there, then
-        raises our flags of the signal ``emptied``; on the edge."""
-
-    def has_timed_out(self, signal) -> bool:
-        """Whether a wait for its flags has been given up."""
-
-
 def kernels_of(module: Mapping[str, Any]) -> Mapping[str, Callable]:
     """The kernels that the names of a module bind: its public functions whose first argument is ``backend``."""
     functions = {name: each for name, each in module.items() if inspect.isfunction(each) and not name.startswith("_")}
@@ -334,15 +255,12 @@ class KernelTable:
     name: str
     kernels: Mapping[str, Callable]
 
-    def bind(self, kernel: str | Kernel, *arguments, **options) -> Launch:
+    def bind(self, kernel: str, *arguments, **options) -> Launch:
         """See :meth:`muphy_lb.backends.interface.Backend.bind`."""
-        makers = {self.name: self.kernels.get(kernel)} if isinstance(kernel, str) else kernel.makers
-        make = makers.get(self.name)
-        if make is None:
+        if kernel not in self.kernels:
             known = ", ".join(sorted(self.kernels))
-            label = kernel if isinstance(kernel, str) else kernel.name
-            raise BackendError(f"backend {self.name!r} has no kernel {label!r}; it has: {known}")
-        return make(self, *arguments, **options)
+            raise BackendError(f"backend {self.name!r} has no kernel {kernel!r}; it has: {known}")
+        return self.kernels[kernel](self, *arguments, **options)
 
     def release(self) -> None:
         """See :meth:`muphy_lb.backends.interface.Backend.release`."""

@@ -4,6 +4,7 @@
 - ``units``: SI and lattice units; ``key_units``: the unit in which the name of a key ends.
 - ``narrow``: values that are known to be there, and tuples of a known length, for the type checker.
 - ``precision``: number formats, and the meaning of a stored number. ``version``: the version of the program.
+- ``remembered``: results that a record remembers for all that share it.
 - ``registry``: the table of physics packages, and the functions that find their parts by name.
 - ``files/``: files as such; ``kept/``: compiled code on disk.
 """

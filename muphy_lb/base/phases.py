@@ -1,5 +1,5 @@
 """Phases of a run: the wall time of each from the start of the process on; a long one is announced, and its duration
-is given afterwards; a flow among many tells nothing of them."""
+is given afterwards; a flow among many records nothing of them."""
 
 import logging
 import os
@@ -51,7 +51,7 @@ class Profile:
 
 
 def age_of_process() -> float:
-    """Wall time since this process was started [s]; 0 where the system does not tell."""
+    """Wall time since this process was started [s]; 0 where the system does not give it."""
     try:
         started = int(Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[19])
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")

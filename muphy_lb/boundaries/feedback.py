@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from muphy_lb.base.narrow import known
 from muphy_lb.base.units import Units
 from muphy_lb.operators.lumped import COSINE, SINE, network
 from muphy_lb.operators.operator import Operator
@@ -45,11 +46,12 @@ class Feedback:
         parameters: value of each parameter of the operator, by name, lattice units.
         initial: state of a fluid at rest.
         names: of the components of the state, with their units, for tables: ``("pressure_pa",)``; those without a name
-            are not told.
+            are not reported.
         units: SI value of each component's lattice unit; 1 if not given.
         beside: by number of an opening, what share of its outflow is added to the opening's own: ``{2: -0.5}`` takes
             off half of what leaves through opening 2.
         value: value of the opening at the start.
+        flow: number of the component of the state that holds the outflow of the step behind [m3/s]; it is told then.
         every: steps between two updates, one of ``EVERY``.
 
     Raises ValueError: ``every`` is not one of these, or names or units and state differ in length.
@@ -60,6 +62,7 @@ class Feedback:
     initial: tuple[float, ...] = ()
     names: tuple[str, ...] = ()
     value: float = 0.0
+    flow: int | None = None
     every: int = 1
     units: tuple[float, ...] = ()
     beside: Mapping[int, float] = field(default_factory=dict)
@@ -190,10 +193,20 @@ class LumpedOutlet:
     every: int  #: steps between two updates
     beside: Mapping[int, float] = field(default_factory=dict)  #: as of :class:`~muphy_lb.boundaries.feedback.Feedback`
     tells_modes: bool = True  #: whether the pressures of its compliances are told
+    carries_waves: bool = False  #: whether it lets out waves that the stream carries along
 
-    def feedback(self, area_m2: float, units: Units, cs2: float) -> Feedback:
-        """The condition with feedback of an opening of an area [m2]."""
+    def feedback(self, area_m2: float, units: Units, cs2: float, conductance: float | None = None) -> Feedback:
+        """The condition with feedback of an opening of an area [m2].
+
+        Args:
+            conductance: mass that enters in a step per unit of density at the plane, sum 2 w_q, where the flow that is
+                measured is that of the step ahead. Pressure and flow then obey the network in every step, if it is
+                updated every step and knows no other opening.
+        """
         modes, imposed = self.impedance.modes, self.imposed
+        is_exact = conductance is not None and self.every == 1 and not self.beside
+        per_pascal = 1.0 / units.pascals_per_density(cs2)
+        bend = 0.5 * (self.every - 1) / self.every
         stretch_s = self.every * units.time_step_s
         turn = cmath.exp(2j * math.pi * stretch_s / imposed.period_s)
         start = cmath.exp(-1j * math.pi * stretch_s / imposed.period_s)  # the middle of a stretch stands for all of it
@@ -203,11 +216,15 @@ class LumpedOutlet:
             "mean": imposed.mean_pa,
             "resistance": self.impedance.resistance,
             "admittance": 1.0 / wave_impedance(area_m2, units, cs2),
-            "bend": 0.5 * (self.every - 1) / self.every,
+            "inertia": 0.5 * units.density_kg_m3 / area_m2**2 if self.carries_waves else 0.0,
+            "bend": bend,
+            "kept": bend,
             "flow_unit": units.flow_rate_to_si(1.0),
-            "density_per_pa": 1.0 / units.pascals_per_density(cs2),
+            "density_per_pa": per_pascal,
             "reference": units.reference_pressure_pa,
         }
+        if is_exact:
+            values |= {"admittance": known(conductance) * values["flow_unit"] * per_pascal, "kept": 1.0}
         kept = [math.exp(-stretch_s / tau_s) for _, tau_s in modes]
         for k, (decay, gain) in enumerate(zip(kept, self.gains(stretch_s), strict=True)):
             values |= {f"decay_{k}": decay, f"gain_{k}": gain}
@@ -219,7 +236,8 @@ class LumpedOutlet:
             # the first update advances them over the stretch before the start
             initial=(self.start_pa, 0.0, *np.array(self.stored_pa()) / kept, start.real, start.imag),
             names=("outlet_pressure_pa", "", *self._names_of_modes(), "", ""),
-            value=(self.start_pa - units.reference_pressure_pa) * values["density_per_pa"],
+            value=(self.start_pa - units.reference_pressure_pa) * per_pascal,
+            flow=1 if is_exact else None,
             every=self.every,
             beside=self.beside,
         )
@@ -227,9 +245,14 @@ class LumpedOutlet:
     def _names_of_modes(self) -> list[str]:
         return [f"stored_pressure_{k}_pa" if self.tells_modes else "" for k, _ in enumerate(self.impedance.modes, 1)]
 
-    def late_updates(self, waves: float, time_step_s: float) -> float:
-        """Updates by which a step of the flow arrives late, at an opening of a wave impedance [Pa s/m3]."""
-        return (self.impedance.resistance + sum(self.gains(self.every * time_step_s))) / waves
+    def late_s(self, waves: float, time_step_s: float) -> float:
+        """Time by which the pressure is late at the end of a stretch [s], at an opening of a wave impedance [Pa s/m3]:
+        1.5 (1 + S / Z_w) stretches (measured, S / Z_w = 0.7, 7); updated every step it is in time."""
+        if self.every == 1:
+            return 0.0
+        stretch_s = self.every * time_step_s
+        at_once = self.impedance.resistance + sum(self.gains(stretch_s))
+        return 1.5 * (1.0 + at_once / waves) * stretch_s
 
     def gains(self, stretch_s: float) -> list[float]:
         """Rise of each mode by a flow of 1 m3/s over a stretch of time [Pa]: tau (1 - exp(-T / tau)) / C, which is T /

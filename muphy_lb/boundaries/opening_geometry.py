@@ -50,6 +50,7 @@ class OpeningFrame:
     #: middle, half_widths: (x, y, z) middle and half the size of the box around the links along the axes
     middle: np.ndarray
     half_widths: np.ndarray
+    conductance: float  #: sum of 2 w_q over its links, the mass that enters in a step per unit of density at the plane
     has_walls: bool = True  #: whether a wall that does not slip is a neighbour along an axis of any of its nodes
 
 
@@ -219,7 +220,8 @@ def _frame(nodes, lattice, links, midpoint, number, mine) -> OpeningFrame:
     middle, half_widths = 0.5 * (low + high), 0.5 * (high - low) + 0.5
     between_walls = area + _beyond_voxels(nodes, lattice, links.voxel[mine], centroid, normal)
     radius = _equivalent_radius(between_walls, lattice.dimension)
-    return OpeningFrame(area, centroid, normal, radius, middle, half_widths)
+    conductance = 2.0 * float(lattice.w[links.q[mine]].sum())
+    return OpeningFrame(area, centroid, normal, radius, middle, half_widths, conductance)
 
 
 def _beyond_voxels(nodes, lattice, voxel: np.ndarray, centroid: np.ndarray, normal: np.ndarray) -> float:

@@ -38,12 +38,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numba import prange
 
+from muphy_lb.base.kept.functions import njit
+from muphy_lb.base.narrow import known
+from muphy_lb.base.remembered import remembered
 from muphy_lb.boundaries.wall_motion import HALF, HALF_WAY, WallMotion, link_velocities, wall_velocities
 from muphy_lb.domain import LINKWISE, LocalDomain
 from muphy_lb.domain.links import LinkRecords, is_labelled_wall
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
+from muphy_lb.geometry.search import distinct
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import link_momentum
 
@@ -86,28 +91,46 @@ def gap_shares(gaps: Gaps, cuts: Cuts, lattice: Lattice, communicator) -> np.nda
     is_interpolated = np.isfinite(distance)
     distance = np.where(is_interpolated, distance, 0.0)
     carried = _carried(distance[node], normal[node], links.q, lattice)
-    wanted = np.zeros((len(carried), voxel.size))
+    wanted = np.zeros((voxel.size, carried.shape[1]))
     for q in range(1, lattice.q):
-        into_wall = np.isfinite(cuts.of(voxel, lattice.c[q]))
-        wanted += np.where(into_wall, _carried(distance, normal, np.full(voxel.size, q), lattice), 0.0)
+        into = np.flatnonzero(np.isfinite(cuts.of(voxel, lattice.c[q])))
+        wanted[into] += _carried(distance[into], normal[into], np.full(into.size, q), lattice)
 
-    def of_nodes(values):
-        return np.stack([np.bincount(node, row, voxel.size) for row in values])
-
-    def of_links(values):
+    def of_links(factors, values):
         """Scalar products with the equations of both ends."""
-        near = sum(values)
+        near = _of_links(factors, node, values)
         return near + from_far(near)
 
-    scale = of_links(np.abs(carried) * of_nodes(np.abs(carried))[:, node])
+    size = np.abs(carried)
+    scale = of_links(size, _of_nodes(size, np.ones(links.n_links), node, voxel.size))
     applies = is_interpolated[node] & from_far(is_interpolated[node]) & (scale > 0.0)
     scale[~applies] = np.inf
     share = step = np.zeros(links.n_links)
     for of_gradient, of_step in _chebyshev():
-        missing = wanted - of_nodes(carried * share)
-        step = of_step * step + of_gradient * of_links(carried * missing[:, node]) / scale
+        missing = wanted - _of_nodes(carried, share, node, voxel.size)
+        step = of_step * step + of_gradient * of_links(carried, missing) / scale
         share = share + step
     return np.clip(share, -LARGEST_SHARE, LARGEST_SHARE)
+
+
+@njit(cache=True)
+def _of_nodes(factors, values, node, n_nodes):
+    """(n, 9) sums over the links of each node of (G,) values times (G, 9) factors."""
+    found = np.zeros((n_nodes, factors.shape[1]))
+    for link in range(node.size):
+        for k in range(factors.shape[1]):
+            found[node[link], k] += factors[link, k] * values[link]
+    return found
+
+
+@njit(parallel=True, cache=True)
+def _of_links(factors, node, values):
+    """(G,) scalar products of (G, 9) factors with the values (n, 9) of the node of each link."""
+    found = np.zeros(node.size)
+    for link in prange(node.size):
+        for k in range(factors.shape[1]):
+            found[link] += factors[link, k] * values[node[link], k]
+    return found
 
 
 def far_values(gaps: Gaps, lattice: Lattice, communicator) -> Callable[[np.ndarray], np.ndarray]:
@@ -143,7 +166,7 @@ def _chebyshev():
 
 
 def _carried(distance: np.ndarray, normal: np.ndarray, q: np.ndarray, lattice: Lattice) -> np.ndarray:
-    """(9, n) a sixth of what a link carries away from its node, of the flows of the three components of a and of the
+    """(n, 9) a sixth of what a link carries away from its node, of the flows of the three components of a and of the
     six of G (in the order of ``PAIRS_OF_AXES``, off the diagonal times the root of two, so that no direction along the
     wall is preferred).
 
@@ -161,7 +184,7 @@ def _carried(distance: np.ndarray, normal: np.ndarray, q: np.ndarray, lattice: L
     projector = (first == second) & axes[first], n[first] * n[second]
     tensor = middle * along[first] * along[second] - middle**2 * across * (projector[0][:, None] - projector[1])
     symmetric = np.where(first == second, HALF, HALF * np.sqrt(2.0))[:, None] * tensor
-    return lattice.w[q] * np.concatenate((middle * along, symmetric))
+    return (lattice.w[q] * np.concatenate((middle * along, symmetric))).T
 
 
 def _planes(voxel: np.ndarray, cuts: Cuts, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
@@ -208,17 +231,23 @@ def wall_balance(domain: LocalDomain, rule: str, motions: tuple[WallMotion, ...]
         motions: motions of all labelled walls.
         communicator: the ranks; those with nodes that are neighbours along a wall must all call.
     """
-    links, lattice, cuts = domain.linkwise, domain.lattice, domain.part.nodes.cuts
-    if rule == HALF_WAY or links.n_links == 0 or cuts is None:
+    links, lattice = domain.linkwise, domain.lattice
+    if rule == HALF_WAY or links.n_links == 0 or domain.part.nodes.cuts is None:
         return None
-    gaps = _gaps(domain)
-    share = gap_shares(gaps, cuts, lattice, communicator)
+    gaps, share = _shared_gaps(domain, communicator)
     inflow, inflow_along = np.zeros(links.n_links), np.zeros(gaps.links.n_links)
     if any(motion.moves for motion in motions):
         middle = np.full(links.n_links, HALF)
         inflow = link_momentum(lattice, links.q, link_velocities(domain, links, middle, motions))
         inflow_along = -share * _momentum_along(gaps, domain, motions)
     return WallBalance(inflow, gaps.links.node, gaps.links.q, share, inflow_along, gaps.links.boundary)
+
+
+@remembered
+def _shared_gaps(domain: LocalDomain, communicator) -> tuple[Gaps, np.ndarray]:
+    """The links between the wall nodes of a rank whose walls cut links, and their shares."""
+    gaps = _gaps(domain)
+    return gaps, gap_shares(gaps, known(domain.part.nodes.cuts), domain.lattice, communicator)
 
 
 def _momentum_along(gaps: Gaps, domain: LocalDomain, motions) -> np.ndarray:
@@ -235,7 +264,7 @@ def _momentum_along(gaps: Gaps, domain: LocalDomain, motions) -> np.ndarray:
 
 def _gaps(domain: LocalDomain) -> Gaps:
     """Links between two nodes that both have a link into the same voxel of a linkwise wall."""
-    lattice, node, part = domain.lattice, np.unique(domain.linkwise.node), domain.part
+    lattice, node, part = domain.lattice, distinct(domain.linkwise.node), domain.part
     table = domain.search.table(lattice.c, node if domain.listed is None else domain.listed[node])
     walls = _wall_numbers(domain, table)
     number_of = {tuple(vector): q for q, vector in enumerate(lattice.c.tolist())}

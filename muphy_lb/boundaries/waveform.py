@@ -8,7 +8,7 @@
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +95,10 @@ class Bolus:
         begin, end = np.asarray(time_s) - 0.5 * self.time_step_s, np.asarray(time_s) + 0.5 * self.time_step_s
         within = np.minimum(end, self.start_s + self.length_s) - np.maximum(begin, self.start_s)
         return np.clip(within / self.time_step_s, 0.0, 1.0)
+
+    def over(self, n_steps: int) -> "Bolus":
+        """The factor in steps as long as some of these."""
+        return replace(self, time_step_s=n_steps * self.time_step_s)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,9 @@ EverySteps = Annotated[Literal[1, 2, 4, 8, 16], BeforeValidator(whole)]
 class _Answering(Section):
     initial_pressure_pa: float | None = None
     """pressure at the start [Pa]; without it flow.reference_pressure_pa"""
-    every_steps: EverySteps = 16
-    """steps between two updates"""
+    every_steps: EverySteps | None = None
+    """steps between two updates; without it up to 16, by which the pressure is late by half a degree of the beat at
+    most, or of 2 pi times the shortest time constant"""
 
 
 class WindkesselSection(_Answering):

@@ -5,10 +5,12 @@ A case is a TOML file in SI units (the unit is the suffix of a key). It is check
 back with all defaults filled in, so that every output can carry the case that made it.
 """
 
+import hashlib
 import os
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from itertools import islice
 from pathlib import Path
@@ -91,7 +93,7 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
     probes: Annotated[tuple[ProbeSection, ...], Field(strict=False)] = ()
     """points, lines and planes whose flow is recorded"""
     segments: Annotated[tuple[SegmentSection, ...], Field(strict=False)] = ()
-    """stretches of a vessel whose pressure drop is told"""
+    """stretches of a vessel whose pressure drop is measured"""
     wall_regions: Annotated[tuple[WallRegionSection, ...], Field(strict=False)] = ()
     """parts of the wall whose shear stress is summarised"""
 
@@ -171,6 +173,10 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
         """The files that the case names, by their keys; entries of lists go by name, or by number without one."""
         return {key: self.folder / name for key, name in _named_files(self.model_dump(exclude_none=True))}
 
+    def contents(self) -> dict[str, str]:
+        """Digests of the files that the case names, by their keys."""
+        return digests(self.files)
+
     def to_toml(self, folder=None) -> str:
         """The whole case as TOML text, defaults filled in.
 
@@ -183,6 +189,15 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
         return "\n".join(toml_lines(table)) + "\n"
 
 
+def digests(files: Mapping[str, Path]) -> dict[str, str]:
+    """SHA-256 of what files hold; one that cannot be read is left to its reader."""
+    found = {}
+    for name, path in files.items():
+        with suppress(OSError), open(path, "rb") as file:
+            found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
 def _named_files(table: Mapping, above: str = "") -> Iterator[tuple[str, str]]:
     """Keys and names of the files of nested tables."""
     for key, value in table.items():
@@ -193,12 +208,13 @@ def _named_files(table: Mapping, above: str = "") -> Iterator[tuple[str, str]]:
             if isinstance(entry, Mapping):
                 name = entry.get("name")
                 yield from _named_files(entry, f"{place}.{name}." if name else f"{place}[{k}].")
-        if _is_file(key):
+        if is_file_key(key):
             yield place, value
 
 
-def _is_file(key: str) -> bool:
-    return key.rpartition("_")[2] == FILE_KEY
+def is_file_key(key: str) -> bool:
+    """Whether a key of the case, dotted or not, names a file."""
+    return key.rpartition(".")[2].rpartition("_")[2] == FILE_KEY
 
 
 def _move_files(table: dict, old: Path, new: Path) -> None:
@@ -208,7 +224,7 @@ def _move_files(table: dict, old: Path, new: Path) -> None:
         for entry in entries:
             if isinstance(entry, dict) and key not in FREE_TABLES:
                 _move_files(entry, old, new)
-        if _is_file(key) and not Path(value).is_absolute():
+        if is_file_key(key) and not Path(value).is_absolute():
             table[key] = Path(os.path.relpath(old / value, new)).as_posix()
 
 

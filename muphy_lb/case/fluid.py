@@ -8,6 +8,7 @@ from muphy_lb.base.key_units import is_number
 from muphy_lb.base.registry import key_classes
 from muphy_lb.case.boundaries import WaveformSection
 from muphy_lb.case.section import Direction, Positive, Section, Vector, exactly_one
+from muphy_lb.case.substances import SubstanceKeys
 
 
 def _in_order(given, low: str, high: str):
@@ -75,7 +76,7 @@ class CassonSection(Section):
         yield from _in_order(given, "infinite_viscosity_m2_s", "max_viscosity_m2_s")
 
 
-class _Newtonian(Section):
+class _Newtonian(SubstanceKeys):
     density_kg_m3: Positive
     """density [kg/m3]"""
     kinematic_viscosity_m2_s: Positive | None = None
@@ -85,6 +86,7 @@ class _Newtonian(Section):
 
     @classmethod
     def rules(cls, given):
+        yield from super().rules(given)
         yield from exactly_one(given, "kinematic_viscosity_m2_s", "dynamic_viscosity_pa_s")
 
     @property

@@ -63,7 +63,7 @@ class OutputSection(Section):
     wall_thresholds: WallThresholdsSection = WallThresholdsSection()
     """what counts as a low or high index of the wall shear stress"""
     permeability: bool = False
-    """tell the permeability of a flow that a uniform body force drives"""
+    """measure the permeability of a flow that a uniform body force drives"""
     picture: bool = True
     """draw pictures at the end"""
     picture_style: Literal["dark", "light"] = "dark"

@@ -84,6 +84,9 @@ class RunSection(Section):
     frozen_after_s: Positive | None = None
     """time [s] after which the flow stays as it then is, and only what it carries, species and age, goes on: faster, in
     a flow that is steady"""
+    frozen_step_s: Positive | None = None
+    """longest time step [s] of what the flow carries from then on; it is as long as speeds, diffusivities and rates
+    allow, at most this, and a whole number of steps of the flow"""
     ramp_steps: AtLeastZero = 200
     """steps over which the openings' values rise smoothly from rest; 0 = at once"""
     steady_tolerance: Annotated[Positive, Field(le=LARGEST_TOLERANCE)] | None = None
@@ -110,11 +113,15 @@ class RunSection(Section):
         yield from exactly_one(given, "steps", "time_s")
         if "steady_time_s" in given and "steady_tolerance" not in given:
             yield "has steady_time_s but no steady_tolerance"
+        if "frozen_step_s" in given and "frozen_after_s" not in given:
+            yield "has frozen_step_s but no frozen_after_s, the time from which on the flow is frozen: give both"
         if given.keys() >= {"steady_tolerance", "periodic_tolerance"}:
             yield "has steady_tolerance and periodic_tolerance; what pulsates is never steady: give one of both"
-        for name in ("steady_tolerance", "periodic_tolerance"):
-            if given.keys() >= {"frozen_after_s", name}:
-                yield f"has frozen_after_s and {name}, which a flow that stays as it is meets at once: give one of both"
+        watched, told = given.get("steady_watch") or FLOW_MONITORED, "which a flow that stays as it is meets at once"
+        if given.keys() >= {"frozen_after_s", "periodic_tolerance"}:
+            yield f"has frozen_after_s and periodic_tolerance, {told}: give one of both"
+        if given.keys() >= {"frozen_after_s", "steady_tolerance"} and not set(FLOW_MONITORED).isdisjoint(watched):
+            yield f"has frozen_after_s and steady_tolerance, {told}: give one of both, or steady_watch = ['dispersion']"
 
     @property
     def may_end_early(self) -> bool:

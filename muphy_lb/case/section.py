@@ -234,6 +234,11 @@ class Section(BaseModel):
         """Problems between the keys of this table; ``given`` holds the raw values of the keys that are set."""
         yield from ()
 
+    @classmethod
+    def completed(cls, given: Mapping) -> Mapping:
+        """The table with keys that follow from others of it, in plain values."""
+        return given
+
     @model_validator(mode="wrap")
     @classmethod
     def _all_problems(cls, data, handler, info):
@@ -243,7 +248,7 @@ class Section(BaseModel):
             return handler({key: value for key in data if (value := getattr(checked, key)) is not None})
         if too_long := cls._lists_too_long(data):
             raise ValidationError.from_exception_data(cls.__name__, too_long)
-        data = _converted(data, None) if isinstance(data, Mapping) else data
+        data = cls.completed(_converted(data, None)) if isinstance(data, Mapping) else data
         broken, failure = cls._broken_rules(data)
         wrong, section = [], None
         try:

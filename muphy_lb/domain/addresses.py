@@ -121,7 +121,8 @@ class AddressTable:
         chosen = slice(int(real[0]), int(real[-1]) + 1) if is_contiguous else real
         towards = lattice.c[lattice.opposite[directions] if pattern.upstream else directions]
         rows = np.array([[row[q] for q in pattern.directions] for row in (pattern.far_row, pattern.wall_row)])
-        _fill(table, domain.neighbours(towards, chosen), real, rows, (lattice.q, TILE, ROW))
+        layout = lattice.q * ROW, TILE.bit_length() - 1, ROW
+        _fill(table, domain.neighbours(towards, chosen), real, rows, layout)
         self._override(table, directions, real)
         return table
 
@@ -137,10 +138,10 @@ class AddressTable:
     def resolve(self, phase: int, locations: tuple[int, ...], nodes: np.ndarray) -> np.ndarray:
         """(Q, m) flat addresses of given locations of ascending local nodes; table entries are those of a phase."""
         table = self._entries(self.patterns[phase], nodes)
-        rows = flat_address(np.maximum(locations, 0)[:, None], nodes, self.domain.lattice.q)
+        rows = np.empty((len(locations), nodes.size), dtype=np.int64)
         for q, location in enumerate(locations):
-            if is_entry(location):
-                rows[q] = table[entry(location)]
+            own = not is_entry(location)
+            rows[q] = flat_address(location, nodes, self.domain.lattice.q) if own else table[entry(location)]
         return rows
 
     def locations_after(self, phase: int) -> tuple[int, ...]:
@@ -262,12 +263,13 @@ def _fill(table, codes, nodes, rows, layout):
     """Fill in entries from the neighbours alone: a row of the neighbour where there is one, of the node itself
     elsewhere. The sizes of the layout are arguments, as cached compiled code does not notice that constants of another
     file change."""
-    q_count, tile, row_size = layout
+    tile_size, tile_bits, row_size = layout
+    within = (1 << tile_bits) - 1
     for n in prange(nodes.size):
         for k in range(table.shape[0]):
             far = np.int64(codes[k, n])
             node, row = (far, rows[0, k]) if far >= 0 else (nodes[n], rows[1, k])
-            table[k, n] = node // tile * (q_count * row_size) + row * row_size + node % tile
+            table[k, n] = (node >> tile_bits) * tile_size + row * row_size + (node & within)
 
 
 WALLS = 2**31  # base of the runs of walls, beyond all addresses

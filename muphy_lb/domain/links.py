@@ -7,6 +7,7 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
+from muphy_lb.geometry.search import distinct
 from muphy_lb.lattice import Lattice
 
 # Largest difference from 1 of the component of an opening's normal along an axis to which its plane is normal.
@@ -110,7 +111,7 @@ class WallTreatment:
         populations are read."""
         codes = self._linkwise_codes if self.reads_behind else []
         found = [table[lattice.opposite[q], np.isin(table[q], codes)] for q in range(1, lattice.q) if codes]
-        nodes = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
+        nodes = distinct(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
         return nodes[nodes >= 0]
 
     @property

@@ -10,6 +10,7 @@ from numba import prange
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.base.narrow import known
+from muphy_lb.base.remembered import remembered
 from muphy_lb.domain.halo import HaloPlan, plan_halo
 from muphy_lb.domain.links import (
     IN_TABLE,
@@ -29,6 +30,7 @@ from muphy_lb.domain.links import (
 from muphy_lb.domain.part import GhostLayer, Part, cut_part, plan_ghost_layer
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.geometry.search import distinct
 from muphy_lb.lattice import Lattice
 from muphy_lb.lattice.layout import GROUP, TILE, whole
 from muphy_lb.partition.curve import hilbert_index
@@ -146,6 +148,7 @@ def build_local_domain(
     return domain_from_part(cut_part(nodes, owner, rank), lattice, walls, order)
 
 
+@remembered
 def domain_from_part(
     part: Part, lattice: Lattice, walls: WallTreatment | None = None, order: str = LEXICOGRAPHIC
 ) -> LocalDomain:
@@ -236,7 +239,7 @@ def _special_nodes(search, own, part: Part, lattice, walls) -> _Special:
 
 def _run_order(nodes, own, special: _Special, order: str) -> tuple[np.ndarray | None, int]:
     """Positions of the own nodes in run order, None if that is the whole list as it is, and the size of the edge."""
-    edge = np.union1d(special.listed[special.is_edge], special.behind)
+    edge = distinct(np.concatenate((special.listed[special.is_edge], special.behind)))
     n_edge = min(whole(edge.size, GROUP), own.size)
     if n_edge == 0 and order == LEXICOGRAPHIC:
         return (None if own.size == nodes.n_nodes else own), 0

@@ -23,6 +23,7 @@ import numpy as np
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.part import GhostLayer
 from muphy_lb.geometry.nodes import voxel_coordinates
+from muphy_lb.geometry.search import distinct
 from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER
 
 EDGE_BITS = 3
@@ -252,7 +253,7 @@ def _corner_layer(domain: LocalDomain, own: np.ndarray) -> tuple[tuple[int, ...]
     is_own = beside >= 0
     is_own[is_own] = own[beside[is_own]]
     _, column = np.nonzero(is_own)
-    position = np.unique(foreign[column])
+    position = distinct(foreign[column])
     position = position[np.lexsort((voxel[position], owner[position]))]
     rank, sent = np.unique(np.stack((owner[foreign[column]], beside[is_own])), axis=1)
     order = np.lexsort((voxel[sent], rank))
@@ -280,7 +281,7 @@ def corners(lookup, voxel: np.ndarray, offset: np.ndarray, dimension: int) -> tu
         weights.append(shares.prod(axis=0))
     address, weight = np.array(found), np.array(weights)
     weight = np.where(address >= 0, weight, 0.0)
-    with np.errstate(invalid="ignore"):  # no node around: the particle is lost, which is told behind the step
+    with np.errstate(invalid="ignore"):  # no node around: the particle is lost, which is reported after the step
         return address, weight / weight.sum(axis=0)
 
 

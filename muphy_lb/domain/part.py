@@ -10,7 +10,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import NodeList, labels_near
-from muphy_lb.geometry.search import Vicinity
+from muphy_lb.geometry.search import Vicinity, distinct
 
 # Nodes processed at a time: 12 MB of a list that is read from a file.
 CHUNK = 1 << 20
@@ -135,7 +135,7 @@ def plan_ghost_layer(part: Part, table: np.ndarray, local: np.ndarray, neighbour
     crosses[crosses] = owner[table[crosses]] != part.rank
     _, column = np.nonzero(crosses)
     far = table[crosses].astype(np.int64)
-    position = np.unique(far)
+    position = distinct(far)
     position = position[np.lexsort((voxel[position], owner[position]))]
     rank, own = np.unique(np.stack((owner[far], column)), axis=1)
     order = np.lexsort((voxel[table[0, own]], rank))

@@ -51,6 +51,12 @@ class ScalarBoundary:
     courses: Mapping[int, Callable] = field(default_factory=dict)
     levels: Mapping[int, float] = field(default_factory=dict)
 
+    def over(self, n_steps: int) -> "ScalarBoundary":
+        """The conditions in steps as long as some of these; a course that knows the length of a step has ``over``,
+        too."""
+        courses = {of: each.over(n_steps) if hasattr(each, "over") else each for of, each in self.courses.items()}
+        return replace(self, courses=courses)
+
     def numbers_of(self, code: np.ndarray) -> np.ndarray:
         """Numbers of the boundaries that links with these codes lead into."""
         opening = self.n_walls + 1 + FIRST_OPENING_LINK - code

@@ -13,7 +13,7 @@ import numpy as np
 from muphy_lb.backends.interface import Launch
 from muphy_lb.domain.streaming import EDGE, INTERIOR
 from muphy_lb.engine.step import StepBinder
-from muphy_lb.model.model import CROSSING, FieldValue, Stage
+from muphy_lb.model.model import ARRIVING, FieldValue, Stage
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def looking_ahead(engine, binder: StepBinder) -> Iterator[int]:
         _collide(engine, binder)
     _fill_in(engine)
     for stage in engine.model.between:
-        if stage.kernel == CROSSING:
+        if ARRIVING in stage.writes:
             changed += _complete(engine, binder, stage)
     backend.synchronise()
     _count(engine, -1)
@@ -79,8 +79,9 @@ def _complete(engine, binder: StepBinder, stage: Stage) -> list[Launch]:
         if messages := engine.fields.exchange(name, parity):
             messages.run()
     engine.backend.synchronise()
-    put_back = [_keep_fields(engine, stage.writes), *_keep_arriving(engine, stage)]
-    for launch in binder.bind_crossing(stage, parity):
+    fields = [name for name in stage.writes if name != ARRIVING]
+    put_back = [_keep_fields(engine, fields), *_keep_arriving(engine, stage)]
+    for launch in binder.bind_between(stage, parity):
         launch()
     return put_back
 

@@ -20,6 +20,7 @@ from muphy_lb.domain.halo import Exchange
 from muphy_lb.domain.links import plane_axes
 from muphy_lb.engine.timed_values import TimedValues, timed_momenta
 from muphy_lb.engine.transfers import Probe
+from muphy_lb.geometry.search import distinct
 from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.model.model import Model
 from muphy_lb.operators import PRESSURE, link_momentum, reflected_shares
@@ -44,7 +45,7 @@ class WallLinks:
     def __init__(self, backend, model: Model, addresses: AddressTable, buffers, coefficients, balance):
         self._backend, self._model, self._addresses, self._buffers = backend, model, addresses, buffers
         self._links = addresses.domain.linkwise
-        self._nodes = np.unique(self._links.node)
+        self._nodes = distinct(self._links.node)
         self._n_padded = whole(self._nodes.size, WARP)
         self._arrays = self._make_arrays(coefficients, balance)
         self._nothing = backend.zeros(0, np.uint32)
@@ -197,7 +198,7 @@ class BoundaryLinks:
     def __init__(self, backend, model: Model, addresses: AddressTable, buffers, conditions, values: Values):
         self._backend, self._model, self._addresses = backend, model, addresses
         self._buffers, self._node_values = buffers, values.at_openings
-        nodes = np.unique(addresses.domain.links.node)
+        nodes = distinct(addresses.domain.links.node)
         states = [self._state(phase, nodes) for phase in range(len(addresses.patterns))]
         self._timed = values.timed
         self._n_openings, self._n_values = conditions.kind.size, conditions.value.size

@@ -222,16 +222,16 @@ class Engine:
     def probe_of_arriving(self, nodes: np.ndarray) -> Probe:
         """A reader of the populations that arrive at (k,) local nodes, from the buffer that :meth:`looking_ahead`
         gives: (Q k,) of each direction in turn."""
-        addresses, phases = self.addresses, (self._phase(0), self._phase(1))
-        even, odd = (addresses.resolve(phase, addresses.patterns[phase].load, nodes).ravel() for phase in phases)
-        return Probe(self.backend, self.buffers, (even, odd))
+        addresses, phases = self.addresses, range(len(self._tables))
+        found = [addresses.resolve(phase, addresses.patterns[phase].load, nodes).ravel() for phase in phases]
+        return Probe(self.backend, self.buffers, (found[0], found[-1]))
 
     def of_arriving(self, n_rows: int, compute) -> np.ndarray:
         """(n_rows, n) float64 numbers of the populations that arrive at the nodes in the step ahead, 0 where there is
         no fluid; collective.
 
         Args:
-            compute: ``compute(populations, unit, force)`` -> (n_rows, m), as of
+            compute: ``compute(populations, unit, force, stress_share)`` -> (n_rows, m), as of
                 :meth:`muphy_lb.measure.node_probe.NodeProbe.arriving`.
         """
         found, wide = np.empty((n_rows, self.domain.n_nodes)), np.promote_types(self.precision.storage, np.float32)
@@ -240,9 +240,10 @@ class Engine:
             locations = self.addresses.patterns[phase].load
             state = State(self.buffers[buffer], locations, self._tables[phase], self.domain.n_nodes)
             for nodes, stored in self._access.stored(state):
-                force = NodeValues(self, np.arange(nodes.first, nodes.last)).force(self.parity)
+                values = NodeValues(self, np.arange(nodes.first, nodes.last))
+                own = values.force(self.parity), values.stress_share(self.parity)
                 populations = [stored.astype(wide, copy=False).reshape(-1)]
-                found[:, nodes.first : nodes.last] = compute(populations, self.precision.unit, force)
+                found[:, nodes.first : nodes.last] = compute(populations, self.precision.unit, *own)
         if self.model.occupied:
             found[:, self.fields.get(self.model.occupied, self.parity) == 0] = 0.0
         return found

@@ -119,7 +119,7 @@ class _Advanced:
     is_state = True
 
     def __init__(self, backend, domain: LocalDomain, field: Field, table: StencilTable, shares, courses):
-        self._backend, self.table, self._courses = backend, table, courses
+        self._backend, self.table, self._courses, self._kernel = backend, table, courses, field.advanced_by
         self._first_of_others = field.streaming.lattice.q * domain.pitch if field.streaming else 0
         self.row = domain.pitch if field.streaming else 0
         self.arrays = [backend.zeros(self.table.n_slots, backend.precision.real) for _ in range(2)]
@@ -135,7 +135,7 @@ class _Advanced:
         """Tasks that extrapolate the values beyond walls of some nodes, then advance the nodes."""
         old, new = self.arrays[parity], self.arrays[1 - parity]
         arrays = StencilArrays(old, new, self.runs, self.table.n_entries, self.row)
-        update = self._backend.bind(stage.kernel, stage.operators[0], arrays, nodes, values)
+        update = self._backend.bind(self._kernel, stage.operators[0], arrays, nodes, values)
         n_edge = self._n_edge
         parts = [part for part, is_in in ((ON_EDGE, nodes.first < n_edge), (ON_INTERIOR, nodes.last > n_edge)) if is_in]
         beyond = [task for part in parts for task in self._bind_extrapolation(parity, part, nodes.queue)]
@@ -389,7 +389,8 @@ class Fields:
 
     def bind_advance(self, stage: Stage, parity: int, nodes: NodeRange, values: tuple) -> list[Task]:
         """Tasks of a stage that advances a field."""
-        return self._bound[stage.field].bind(stage, parity, nodes, values)
+        (field,) = (name for name in stage.writes if isinstance(self._bound.get(name), _Advanced))
+        return self._bound[field].bind(stage, parity, nodes, values)
 
     def get(self, name: str, parity: int) -> np.ndarray:
         """(n,) values of a field or of a row of one, (RECORD n,) of a vector, in the state ``parity``."""

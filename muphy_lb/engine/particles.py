@@ -82,7 +82,8 @@ class Particles:
         if stage.kernel == SHARE:
             return bound.sharing_tasks(stage, parity)
         arguments = (bound.n_ids,) if stage.kernel == BY_ID else (bound.arrays, bound.capacity)
-        return [Task(stage.name, ON_INTERIOR, self._backend.bind(stage.kernel, *stage.operators, *arguments, values))]
+        kernel = stage.kernel or "particles"
+        return [Task(stage.name, ON_INTERIOR, self._backend.bind(kernel, *stage.operators, *arguments, values))]
 
     def get(self, name: str) -> dict[str, np.ndarray]:
         """Columns of this rank's particles of a set by name, by ascending id.

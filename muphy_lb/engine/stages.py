@@ -3,18 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from muphy_lb.backends.arrays import Chosen, Coupling, DragArrays, NeighbourTable, NodeRange
+from muphy_lb.backends.arrays import Chosen, Coupling, DragArrays, NeighbourTable, NodeAccess, NodeRange
 from muphy_lb.model.model import (
     ARRIVING,
-    CLEAR,
     COLLECT,
-    CROSSING,
     DRAG,
-    EACH,
-    MOMENTS,
-    NEIGHBOURS,
     REFILL,
     STORED,
+    VELOCITIES,
     FieldValue,
     Stage,
     Where,
@@ -28,15 +24,11 @@ class StageBinder:
 
     def __init__(self, engine, bulk_is_apart: bool):
         self._engine, self._backend, self._bulk_is_apart = engine, engine.backend, bulk_is_apart
-        self._of_kernel: dict[object, Callable] = {
-            ARRIVING: self._arriving,
+        self._binders: dict[str, Callable] = {
+            "at_nodes": self._at_nodes,
+            VELOCITIES: self._velocities,
             COLLECT: self._collect,
-            NEIGHBOURS: self._neighbours,
-            EACH: self._each,
-            CLEAR: self._clear,
-            CROSSING: self._crossing,
-            STORED: self._stored,
-            MOMENTS: self._moments,
+            "moments": self._moments,
             REFILL: self._refill,
         }
 
@@ -54,15 +46,10 @@ class StageBinder:
             if edge is None:
                 return []
             nodes = edge
-        if stage.for_others and not self._engine.fields.exchange(stage.field, parity):
-            return []
-        of_kernel = self._of_kernel.get(stage.kernel)
-        if of_kernel:
-            return [Task(stage.name, nodes.queue, launch) for launch in of_kernel(stage, parity, nodes)]
-        if stage.field:
+        binder = self._binders.get(self._engine.model.kernel_of(stage))
+        if binder is None:
             return self._engine.fields.bind_advance(stage, parity, nodes, self._values(stage, parity))
-        launch = self._backend.bind(stage.kernel, stage.operators[0], nodes, self._values(stage, parity))
-        return [Task(stage.name, nodes.queue, launch)]
+        return [Task(stage.name, nodes.queue, launch) for launch in binder(stage, parity, nodes)]
 
     def _edge_of(self, nodes: NodeRange) -> NodeRange | None:
         """The edge nodes of the range; None without any."""
@@ -93,20 +80,27 @@ class StageBinder:
             raise ValueError(f"the model {self._engine.model.name!r} has no field that is read at neighbours")
         return table
 
-    def _neighbours(self, stage: Stage, parity: int, nodes: NodeRange):
-        table, chosen = self._table(), self._chosen(nodes, stage, parity)
-        yield self._backend.bind(NEIGHBOURS, stage.operators[0], table, chosen, self._values(stage, parity))
-        edge = self._edge_of(nodes)
+    def _at_nodes(self, stage: Stage, parity: int, nodes: NodeRange):
+        engine, edge, collision = self._engine, self._edge_of(nodes), None
+        if ARRIVING in stage.writes and self._bulk_is_apart and nodes.queue == ON_INTERIOR:
+            collide = engine.model.collision
+            collision = collide, engine.parameters.values(collide, engine.model.parameters, parity)
+        yield self.bind_at_nodes(stage, parity, nodes, collision)
         if len(stage.operators) > 1 and edge:
-            yield self._backend.bind(NEIGHBOURS, stage.operators[1], table, edge, self._values(stage, parity, 1))
+            yield self.bind_at_nodes(stage, parity, edge, k=1)
 
-    def _each(self, stage: Stage, parity: int, nodes: NodeRange):
-        chosen = self._chosen(nodes, stage, parity)
-        yield self._backend.bind(EACH, stage.operators[0], chosen, self._values(stage, parity))
-
-    def _clear(self, stage: Stage, parity: int, nodes: NodeRange):
-        field = self._engine.fields.array(FieldValue(stage.field), parity)
-        yield self._backend.bind(CLEAR, self._chosen(nodes, stage, parity), stage.kept, field)
+    def bind_at_nodes(self, stage: Stage, parity: int, nodes: NodeRange, collision: tuple | None = None, k: int = 0):
+        """Launch of the operator k of a stage whose kernel is composed over some nodes, which then collide, given an
+        operator and its values."""
+        engine, reads = self._engine, stage.reads
+        access = NodeAccess(
+            arriving=engine.stream_arrays(parity) if ARRIVING in reads else None,
+            stored=engine.state(parity if stage in engine.model.between else 1 - parity) if STORED in reads else None,
+            neighbours=self._table() if stage.reads_at_neighbours else None,
+            changes=ARRIVING in stage.writes,
+        )
+        chosen, values = nodes if k else self._chosen(nodes, stage, parity), self._values(stage, parity, k)
+        return self._backend.bind("at_nodes", stage.operators[k], access, chosen, values, collision)
 
     def _collect(self, stage: Stage, parity: int, nodes: NodeRange):
         if self._backend.makes_lists:
@@ -114,16 +108,18 @@ class StageBinder:
             target, counters = collected.made(stage.name, nodes, parity), collected.counters(stage.name, nodes)
             yield self._backend.bind(COLLECT, self._chosen(nodes, stage, parity), target, counters)
 
-    def _arriving(self, stage: Stage, parity: int, nodes: NodeRange):
-        values = self._values(stage, parity)
-        out = self._engine.fields.array(FieldValue(stage.field), parity)
-        arrays, chosen = self._engine.stream_arrays(parity), self._chosen(nodes, stage, parity)
-        yield self._backend.bind(ARRIVING, stage.operators[0], arrays, chosen, out, values)
+    def _velocities(self, stage: Stage, parity: int, nodes: NodeRange):
+        engine, (name,) = self._engine, stage.writes
+        if stage.where is None or engine.fields.exchange(name, parity):
+            out, values = engine.fields.array(FieldValue(name), parity), self._values(stage, parity)
+            arrays, chosen = engine.stream_arrays(parity), self._chosen(nodes, stage, parity)
+            yield self._backend.bind(VELOCITIES, stage.operators[0], arrays, chosen, out, values)
 
     def _drag(self, stage: Stage, parity: int) -> Task:
         engine, fields, marks = self._engine, self._engine.fields, self._where(stage.where, parity)
         particles, capacity = engine.particles.of_set(stage.over)
-        flow, *pushed = (fields.array(FieldValue(name), parity) for name in (stage.field, *stage.writes))
+        (name,) = stage.reads_at_neighbours
+        flow, *pushed = (fields.array(FieldValue(each), parity) for each in (name, *stage.writes))
         arrays = DragArrays(
             step=engine.stream_arrays(parity),
             lookup=engine.particles.lookup,
@@ -131,41 +127,22 @@ class StageBinder:
             pushed=pushed[0] if pushed else marks.array,
             marks=marks.array,
             mask=marks.mask,
-            coupling=Coupling(stage.nearest, stage.takes_field, pushes=bool(pushed)),
+            coupling=Coupling(stage.nearest, engine.model.fills_everywhere(name), pushes=bool(pushed)),
         )
         values = tuple(self._values(stage, parity, k) for k in range(3))
         return Task(
             stage.name, ON_INTERIOR, self._backend.bind(DRAG, stage.operators, particles, capacity, arrays, values)
         )
 
-    def _crossing(self, stage: Stage, parity: int, nodes: NodeRange):
-        engine = self._engine
-        collision: tuple | None = None
-        if self._bulk_is_apart and nodes.queue == ON_INTERIOR:
-            collide = engine.model.collision
-            collision = collide, engine.parameters.values(collide, engine.model.parameters, parity)
-        yield self.bind_crossing(stage, parity, nodes, collision)
-
-    def bind_crossing(self, stage: Stage, parity: int, nodes: NodeRange, collision: tuple | None = None):
-        """Launch of a ``CROSSING`` stage over some nodes, which then collide, given an operator and its values."""
-        engine, chosen = self._engine, self._chosen(nodes, stage, parity)
-        arrays = engine.stream_arrays(parity), engine.state(parity), self._table()
-        return self._backend.bind(CROSSING, stage.operators[0], *arrays, chosen, self._values(stage, parity), collision)
-
-    def _stored(self, stage: Stage, parity: int, nodes: NodeRange):
-        state, values = self._engine.state(1 - parity), self._values(stage, parity)
-        chosen = self._chosen(nodes, stage, parity)
-        yield self._backend.bind(STORED, stage.operators[0], state, self._table(), chosen, values)
-
     def _moments(self, stage: Stage, parity: int, nodes: NodeRange):
         edge = self._edge_of(nodes)
         if edge:
             state, values = self._engine.state(1 - parity), self._values(stage, parity)
-            own = self._engine.fields.moments(stage.field).own
-            yield self._backend.bind(MOMENTS, stage.operators[0], state, edge, own, values)
+            own = self._engine.fields.moments(stage.writes[0]).own
+            yield self._backend.bind("moments", stage.operators[0], state, edge, own, values)
 
     def _refill(self, stage: Stage, parity: int, nodes: NodeRange):
-        _, others, first = self._engine.fields.moments(stage.field)
+        _, others, first = self._engine.fields.moments(stage.reads_at_neighbours[-1])
         values = tuple(self._values(stage, parity, k) for k in range(2))
         sources = self._where(stage.sources, parity)
         arrays = self._engine.state(1 - parity), self._table(), sources, (first, others)

@@ -24,7 +24,7 @@ from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.backends.interface import Launch
 from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, PAUSE, RECEIVE, SEND, WALLS
 from muphy_lb.engine.stages import StageBinder
-from muphy_lb.model.model import ARRIVING, CROSSING, NODES, Field, Model, Stage, Where
+from muphy_lb.model.model import ARRIVING, NODES, VELOCITIES, Field, Model, Stage, Where
 from muphy_lb.parallel.task import (
     ON_BULK,
     ON_EDGE,
@@ -157,8 +157,8 @@ class StepOrder:
     def __init__(self, model: Model):
         self._model = model
         readable = {field.name: field for field in model.fields if field.is_read_at_neighbours}
-        # an ARRIVING stage runs backwards through the nodes: a flow that runs forwards begins with what was read last
-        self.is_never_reversed = any(stage.kernel == ARRIVING for stage in model.between)
+        # a VELOCITIES stage runs backwards through the nodes: a flow that runs forwards begins with what was read last
+        self.is_never_reversed = any(stage.kernel == VELOCITIES for stage in model.between)
         self.returned = {field.name for field in model.fields if field.accumulates}
         written: set[str] = set()
         self.before = passes(model.before, written, readable)
@@ -171,7 +171,8 @@ class StepOrder:
         between = _read_first((*model.before, *model.between), readable)
         behind = [name for name in _read_first(model.stages, readable) if name not in stored]
         beside = [name for name in (*between, *behind) if name not in ahead]
-        advanced = [stage.field for stage in model.after if stage.field and stage.field not in readable]
+        advancing = {field.name for field in model.fields if field.advanced_by}
+        advanced = [name for stage in model.after for name in stage.writes if name in advancing]
         self.at_start = tuple(dict.fromkeys((*advanced, *beside)))
 
     def rows(self, has_openings: bool, has_walls: bool) -> Iterator[OrderRow]:
@@ -181,41 +182,38 @@ class StepOrder:
             has_openings: whether there are links into openings.
             has_walls: whether there are links into linkwise walls.
         """
-        yield from _numbered(1, self.before)
+        yield from self._numbered(1, self.before)
         number = 1 + _n_filled(self.before)
         present = {OPENINGS: has_openings, WALLS: has_walls, RECEIVE: False}
         for phase in self._model.order():
             if phase == PAUSE:
-                yield from _numbered(number, self.between)
+                yield from self._numbered(number, self.between)
                 number += _n_filled(self.between)
             elif phase in (INTERIOR, EDGE):
                 yield OrderRow(number, phase, self._model.collision.name, "stream_collide")
-                yield from _pass_rows(number, self.after[0], phase) if phase == INTERIOR else ()
+                yield from self._pass_rows(number, self.after[0], phase) if phase == INTERIOR else ()
             elif present.get(phase, True):
                 kernel = {OPENINGS: "links", WALLS: "walls"}.get(phase, "")
                 crossing = ("populations", *self.at_start) if phase == SEND else ()
                 yield OrderRow(number, EDGE, phase, kernel, crossing)
-        yield from _pass_rows(number, self.after[0], EDGE)
-        yield from _numbered(number + 1, self.after[1:])
+        yield from self._pass_rows(number, self.after[0], EDGE)
+        yield from self._numbered(number + 1, self.after[1:])
+
+    def _numbered(self, first: int, groups: list[Pass]) -> Iterator[OrderRow]:
+        """The rows of passes with stages, numbered from the first on."""
+        for number, group in enumerate((group for group in groups if group.stages), start=first):
+            yield from self._pass_rows(number, group)
+
+    def _pass_rows(self, number: int, group: Pass, over: str = "") -> Iterator[OrderRow]:
+        """The stages of a pass; what crosses ahead of them stands beside the first."""
+        crossing = group.exchanged
+        for stage in group.stages:
+            yield OrderRow(number, over or stage.over, stage.name, self._model.kernel_of(stage), crossing)
+            crossing = ()
 
 
 def _n_filled(groups: list[Pass]) -> int:
     return sum(bool(group.stages) for group in groups)
-
-
-def _numbered(first: int, groups: list[Pass]) -> Iterator[OrderRow]:
-    """The rows of passes with stages, numbered from the first on."""
-    for number, group in enumerate((group for group in groups if group.stages), start=first):
-        yield from _pass_rows(number, group)
-
-
-def _pass_rows(number: int, group: Pass, over: str = "") -> Iterator[OrderRow]:
-    """The stages of a pass; what crosses ahead of them stands beside the first."""
-    crossing = group.exchanged
-    for stage in group.stages:
-        kernel = str(getattr(stage.kernel, "name", stage.kernel))
-        yield OrderRow(number, over or stage.over, stage.name, kernel, crossing)
-        crossing = ()
 
 
 class StepBinder:
@@ -234,7 +232,8 @@ class StepBinder:
         """The bulk, if that of the interior collides by itself."""
         model = self._model
         is_possible = self._backend.has_bulk_queue and not model.streaming.in_place
-        has_room = [stage.kernel for stage in model.between] == [CROSSING] and self._order.after[0].beside_bulk
+        changes = [ARRIVING in stage.writes for stage in model.between]
+        has_room = changes == [True] and self._order.after[0].beside_bulk
         return model.bulk if is_possible and has_room else None
 
     def bind(self, kind: StepKind) -> list[Task]:
@@ -381,10 +380,10 @@ class StepBinder:
         beside = self._engine.boundary_links.has_openings and self._model.streaming.openings_beside_messages
         return [ordering(self._backend.edge_waits_for_openings)] if beside else []
 
-    def bind_crossing(self, stage: Stage, parity: int) -> list[Launch]:
-        """Launches of a ``CROSSING`` stage over all nodes by itself: none of them collides."""
+    def bind_between(self, stage: Stage, parity: int) -> list[Launch]:
+        """Launches of a stage that changes what arrives, over all nodes by itself: none of them collides."""
         ranges = (self.nodes(part, parity) for part in (EDGE, INTERIOR))
-        return [self._stages_of.bind_crossing(stage, parity, nodes) for nodes in ranges if nodes]
+        return [self._stages_of.bind_at_nodes(stage, parity, nodes) for nodes in ranges if nodes]
 
     def nodes(self, part: str, parity: int) -> NodeRange | None:
         """The edge or the interior; None if there are no nodes."""

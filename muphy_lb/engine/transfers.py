@@ -96,6 +96,12 @@ class NodeValues:
             self._probes[name] = Probe(self._engine.backend, arrays, (addresses, addresses), of_field=True)
         return self._probes[name].read(parity)
 
+    def stress_share(self, parity: int) -> np.ndarray | float:
+        """(k,) the stress over that which the flow's collision would have (:class:`muphy_lb.model.model.StressShare`);
+        1 where all nodes have that."""
+        share = self._engine.model.stress_share
+        return 1.0 if share is None else share.at(*(self.field(name, parity) for name in share.fields))
+
     def force(self, parity: int) -> np.ndarray:
         """(3, k) body force per volume, lattice units, in the collision of a step from buffer ``parity``. A share from
         a field that accumulates is always that of the last collision: the step ahead adds up its own between streaming

@@ -17,22 +17,30 @@ class Displacement:
     """Two fluids, the first of which is that of [fluid]; an attribute of a physics."""
 
     section: str  #: name of its section of the case, and of its record in summaries
-    #: keys of the section that give the start; the first one the saturation of the second fluid
+    #: keys of the section that give the start: the saturation of the second fluid, a file with the state from which it
+    #: is reached, others
     starts: tuple[str, ...]
+    drive: str  #: key of the section: a body force on one of them
     known_within: str  #: key of the section: the error of the mean flows of both, within which a run ends
     entering: str  #: key of openings: share of the second fluid in what enters
     viscosities_m2_s: Callable[[Case], tuple[float, float]]  #: kinematic viscosities of both
+    tension_n_m: Callable[[Case], float]  #: interfacial tension
     #: names of the Darcy velocities (x, y, z) of both in its record, below "mean" and "standard_error"
     flows: tuple[tuple[str, str, str], tuple[str, str, str]]
     #: saturation of the second fluid among some nodes, a mask or slice in node-list order, on rank 0; collective
     saturation: Callable[[FlowView, np.ndarray | slice], float | None]
+    structure: Callable[[FlowView], dict[str, float] | None]  #: parts and areas of both, on rank 0; collective
+    structure_columns: tuple[str, ...]  #: names of these numbers
     is_second: Callable[[FlowView], np.ndarray]  #: (n,) whether a node of this rank holds more of the second fluid
 
-    def with_start(self, case: Case, saturation: float, known_within: float) -> Case:
-        """The case that starts at a saturation of the second fluid, and ends once the mean flows are known."""
+    def with_start(self, case: Case, saturation: float, state: str | None, known_within: float) -> Case:
+        """The case that starts at a saturation of the second fluid, from the state of a field file or anew, and ends
+        once the mean flows are known; its field files hold the whole state."""
         asked = getattr(getattr(case, self.section), self.known_within) or known_within
-        keys = {**dict.fromkeys(self.starts), self.starts[0]: saturation, self.known_within: asked}
-        return as_case(case, [as_override(f"{self.section}.{key}", value) for key, value in keys.items()])
+        begin = dict(zip(self.starts, (saturation, state), strict=False))
+        keys = {**dict.fromkeys(self.starts), **begin, self.known_within: asked}
+        whole = [as_override(f"output.{key}", value) for key, value in (("vtk", True), ("region_m", None))]
+        return as_case(case, [*whole, *(as_override(f"{self.section}.{key}", value) for key, value in keys.items())])
 
     def first_alone(self, case: Case) -> Case:
         """The case of the first fluid alone, without keys and fields of both."""
@@ -46,8 +54,13 @@ class Displacement:
 
 
 def displacement_of(case: Case, command: str) -> Displacement:
-    """Of the case. Raises InputError: it has one fluid alone."""
+    """Of the case. Raises InputError: it has one fluid alone, or a force drives one of the two."""
     found = [each.displacement for each in packages(case) if each.displacement is not None]
     if not found:
         raise InputError(f"{command}: the case has one fluid alone; add the section of a second one")
-    return found[0]
+    fluids = found[0]
+    if any(getattr(getattr(case, fluids.section), fluids.drive)):
+        raise InputError(
+            f"{command}: {fluids.section}.{fluids.drive} drives one fluid alone, beside what drives both; leave it out"
+        )
+    return fluids

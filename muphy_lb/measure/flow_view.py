@@ -1,7 +1,8 @@
 """FlowView: the read-only interface of a flow for outputs, measurements and observers; a physics as these see it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -91,6 +92,17 @@ class FlowView(PreparedView, Protocol):
     @property
     def step_number(self) -> int:
         """Steps since the start."""
+
+    @property
+    def frozen_from(self) -> float:
+        """Number of the step behind which the flow stays as it is; infinite if it goes on."""
+
+    @property
+    def stride(self) -> int:
+        """Steps of the flow that a step of what it carries takes: more than 1 where it is frozen."""
+
+    def is_due(self, every: int) -> bool:
+        """Whether what happens every so many steps does behind the present one: if its turn came in it."""
 
     @property
     def time_s(self) -> float:
@@ -244,62 +256,53 @@ class ProbedScalar(NamedTuple):
     in_si: Callable[[np.ndarray], np.ndarray]
 
 
-class MeasuredPhysics(Protocol):
-    """A physics as measurements and the judgement of a run see it. :class:`muphy_lb.physics.package.Physics` describes
-    the attributes."""
+class MeasuredPhysics:
+    """A physics as measurements and the judgement of a run see it; everything has a default.
 
-    @property
-    def name(self) -> str:
-        """Name of its section in the case file."""
+    Attributes:
+        name: name of its folder and of its section in the case file.
+        output_fields: fields that every field file holds, by name.
+        probed: scalars that probes record in addition to velocity and pressure.
+        keeps_balance: whether as much leaves through openings as enters once the flow is steady; else the balance is
+            reported at the end of a run, but not judged.
+        becomes_steady: whether the flow can become steady, or repeat the period of a waveform; else the end of a run is
+            judged without that.
+        allowed_density_change: relative change of the density at the end of a run up to which its result is not
+            doubtful; None for that of any flow.
+        draws_frames: whether an observer of its own draws the pictures of ``output.frames_every_steps``, unless the
+            case names a field for them.
+        cut_field: output field that determines which cut through the geometry is drawn; None: the speed.
+        volume_fraction: output field with ``at_nodes``, the share of every voxel that is filled; pictures of a run in
+            progress draw the body of what fills it, whose surface is where the share is 1/2. None: all voxels are full.
+        drawn_particles: which particles they draw, by the name of the set.
+        offered: actions on its flow that viewers of a run may ask for, by name.
+    """
 
-    @property
-    def output_fields(self) -> Mapping[str, OutputField]:
-        """Fields that every field file holds, by name."""
-
-    @property
-    def probed(self) -> Sequence[ProbedScalar]:
-        """Scalars that probes record in addition to velocity and pressure."""
-
-    @property
-    def draws_frames(self) -> bool:
-        """Whether an observer of its own draws the frames."""
-
-    @property
-    def cut_field(self) -> str | None:
-        """Output field that determines the cut that is drawn; None: the speed."""
-
-    @property
-    def drawn_particles(self) -> Mapping[str, DrawnParticles]:
-        """Which particles are drawn, by the name of the set."""
-
-    @property
-    def offered(self) -> Mapping[str, ViewerAction]:
-        """Actions on its flow that viewers of a run may ask for, by name."""
-
-    @property
-    def volume_fraction(self) -> str | None:
-        """Output field with the share of every voxel that is filled; None: all voxels are full."""
-
-    @property
-    def keeps_balance(self) -> bool:
-        """Whether as much leaves through openings as enters once the flow is steady."""
-
-    @property
-    def becomes_steady(self) -> bool:
-        """Whether the flow can become steady, or repeat the period of a waveform."""
-
-    @property
-    def allowed_density_change(self) -> float | None:
-        """Relative change of the density up to which a result is not doubtful; None for that of any flow."""
+    name: ClassVar[str]
+    output_fields: Mapping[str, OutputField] = MappingProxyType({})
+    probed: Sequence[ProbedScalar] = ()
+    keeps_balance: ClassVar[bool] = True
+    becomes_steady: bool = True
+    allowed_density_change: ClassVar[float | None] = None
+    draws_frames: ClassVar[bool] = False
+    cut_field: ClassVar[str | None] = None
+    volume_fraction: ClassVar[str | None] = None
+    drawn_particles: Mapping[str, DrawnParticles] = MappingProxyType({})
+    offered: Mapping[str, ViewerAction] = MappingProxyType({})
 
     def warnings(self) -> tuple[str, ...]:
-        """Reasons to expect that the run may diverge, or that its result may be wrong."""
+        """Reasons to expect that the run may diverge, or that its result may be wrong, one sentence each."""
+        return ()
 
     def monitored(self, view: FlowView) -> dict[str, Callable[[], dict[str, float]]]:
-        """Functions that measure the quantities that a run may watch, by name; collective."""
+        """Functions that measure its ``MONITORED`` quantities, as numbers by name; the calls are collective, their
+        results are used on rank 0."""
+        return {}
 
     def sight(self) -> "Sight | None":
-        """The vertical of its pictures and their most telling cut; None if it makes no difference."""
+        """The direction that is up in pictures of its flow, and where a cut shows most; None if it makes no
+        difference."""
+        return None
 
 
 def filled_shares(view: FlowView) -> np.ndarray | None:

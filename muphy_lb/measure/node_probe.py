@@ -9,7 +9,7 @@ from muphy_lb.engine.engine import Engine
 from muphy_lb.engine.transfers import NodeMoments, NodeValues, Probe, Remembered
 from muphy_lb.measure.records import NodeState
 
-Compute = Callable[[Sequence[np.ndarray], float, np.ndarray], np.ndarray]
+Compute = Callable[[Sequence[np.ndarray], float, np.ndarray, np.ndarray | float], np.ndarray]
 
 
 class NodeProbe:
@@ -55,9 +55,10 @@ class NodeProbe:
         and of the ones that the last step has brought: moving walls may leave an oscillation of period two.
 
         Args:
-            compute: ``compute(populations, unit, force)`` -> (r, k) numbers at the k nodes of a rank, of each of which
-                they are computed alone, from a list of (Q k,) stored populations, their unit, and the (3, k) mean body
-                force, lattice units. Only these numbers travel to rank 0.
+            compute: ``compute(populations, unit, force, stress_share)`` -> (r, k) numbers at the k nodes of a rank, of
+                each of which they are computed alone, from a list of (Q k,) stored populations, their unit, the (3, k)
+                mean body force, lattice units, and (k,) or 1 the stress over that which the flow's collision would
+                have. Only these numbers travel to rank 0.
         """
         return self._present().arriving(compute)
 
@@ -73,7 +74,7 @@ class _BoundProbe:
     def __init__(self, engine: Engine, communicator, voxel: np.ndarray, fields: Sequence[str]):
         self._engine, self._communicator = engine, communicator
         domain = engine.domain
-        self._nodes = np.flatnonzero(np.isin(domain.voxel, voxel))
+        self._nodes = np.flatnonzero(_are_among(domain.voxel, voxel))
         gathered = communicator.gather(domain.voxel[self._nodes])
         self._order = None if gathered is None else np.argsort(np.concatenate(gathered))
         self._values, self._moments = NodeValues(engine, self._nodes), NodeMoments(engine, self._nodes)
@@ -89,11 +90,11 @@ class _BoundProbe:
     def _stored(self) -> Probe:
         """Populations that the last step has stored."""
         engine, addresses = self._engine, self._engine.addresses
-        phases = [parity % len(addresses.patterns) for parity in (0, 1)]
-        even, odd = (
-            addresses.resolve(phase - 1, addresses.locations_after(phase - 1), self._nodes).ravel() for phase in phases
-        )
-        return Probe(engine.backend, engine.buffers, (even, odd))
+        found = [
+            addresses.resolve(phase - 1, addresses.locations_after(phase - 1), self._nodes).ravel()
+            for phase in range(len(addresses.patterns))
+        ]
+        return Probe(engine.backend, engine.buffers, (found[0], found[-1]))
 
     def stored(self) -> NodeState | None:
         engine = self._engine
@@ -129,7 +130,8 @@ class _BoundProbe:
         with self._engine.looking_ahead() as buffer:
             populations = [*(kept() for kept, _ in behind), self._before.stored(buffer)]
         forces = [*(np.broadcast_to(force, shape) for _, force in behind), self._values.force(self._engine.parity)]
-        found = self._in_voxel_order(compute(populations, self._before.unit, np.mean(forces, axis=0)))
+        own = np.mean(forces, axis=0), self._values.stress_share(self._engine.parity)
+        found = self._in_voxel_order(compute(populations, self._before.unit, *own))
         return None if found is None else found[0]
 
     def _in_voxel_order(self, *columns: np.ndarray) -> list[np.ndarray] | None:
@@ -138,3 +140,10 @@ class _BoundProbe:
         if gathered is None:
             return None
         return [np.concatenate(parts, axis=-1)[..., self._order] for parts in zip(*gathered, strict=True)]
+
+
+def _are_among(voxel: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """(n,) mask of the voxels (n,) that are among ascending ones."""
+    if not wanted.size:
+        return np.zeros(voxel.size, dtype=bool)
+    return wanted[np.minimum(np.searchsorted(wanted, voxel), wanted.size - 1)] == voxel

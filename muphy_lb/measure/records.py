@@ -65,5 +65,9 @@ class StressAtWalls(Protocol):
     def patches(self) -> WallPatches:
         """Patches of all nodes adjacent to walls, on rank 0."""
 
+    @property
+    def voxel(self) -> np.ndarray:
+        """Ascending voxel ids of the nodes at which it is measured, on rank 0."""
+
     def at(self, voxel: np.ndarray | None) -> np.ndarray | None:
         """(6, m) stress in the present state, lattice units, at those of the nodes with voxel ids (m,), on rank 0."""

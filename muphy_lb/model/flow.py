@@ -17,6 +17,10 @@ from muphy_lb.operators.darcy import RATES
 from muphy_lb.operators.observers import combined
 
 
+class Clash(ValueError):
+    """Something that two physics declare differently, as the end of a sentence about the second one."""
+
+
 @dataclass(frozen=True)
 class Flow:
     """The components of a model.
@@ -30,6 +34,7 @@ class Flow:
         solid: (n,) number of the wall in which a local node lies, -1 in the fluid; None if all are fluid.
         name: of the model.
         has_drag: whether there is a porous medium.
+        stride: steps of the flow that a step of what it carries takes; more than 1 in a frozen flow alone.
         observers: store values of every node before its collision.
         extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
         written: names of fields that these write.
@@ -46,6 +51,7 @@ class Flow:
     solid: np.ndarray | None = None
     name: str = "isothermal"
     has_drag: bool = False
+    stride: int = 1
     observers: tuple[Observer, ...] = ()
     extensions: tuple[Callable[[Operator], Operator], ...] = ()
     written: tuple[str, ...] = ()
@@ -87,19 +93,19 @@ class Flow:
         return replace(self, extensions=extensions, written=written).given(parameters)
 
     def given(self, parameters: Mapping[str, Value]) -> "Flow":
-        """The flow with further values of parameters. Raises ValueError: a parameter has another value already."""
+        """The flow with further values of parameters. Raises Clash: a parameter has another value already."""
         for name in parameters.keys() & self.parameters.keys():
             if parameters[name] is not self.parameters[name] and parameters[name] != self.parameters[name]:
-                raise ValueError(f"two physics give parameter {name!r} different values")
+                raise Clash(f"gives the parameter {name!r} another value")
         return replace(self, parameters={**self.parameters, **parameters})
 
     def with_fields(self, *fields: Field) -> "Flow":
-        """The flow with further fields; those that it has already are kept once. Raises ValueError: two fields of one
-        name differ."""
+        """The flow with further fields; those that it has already are kept once. Raises Clash: two fields of one name
+        differ."""
         known = {each.name: each for each in self.fields}
         for each in fields:
             if known.setdefault(each.name, each) != each:
-                raise ValueError(f"two physics declare the field {each.name!r} differently")
+                raise Clash(f"declares the field {each.name!r} otherwise")
         return replace(self, fields=tuple(known.values()))
 
     def with_stages(self, before=(), between=(), after=()) -> "Flow":
@@ -121,8 +127,11 @@ class Flow:
 
     def extended(self, name: str, extend: Callable[["Flow"], "Flow"]) -> "Flow":
         """The flow with a further physics of this name, as ``extend`` adds it. Raises InputError: it writes a field
-        that a physics before it writes, too."""
-        flow = extend(self)
+        that a physics before it writes, too, or declares one otherwise."""
+        try:
+            flow = extend(self)
+        except Clash as clash:
+            raise InputError(f"[{name}] {clash} than another physics of the case; keep one of them") from clash
         new = (flow.before[len(self.before) :], flow.between[len(self.between) :], flow.after[len(self.after) :])
         added = _written(chain(*new), flow.written[len(self.written) :])
         both = added & _written(chain(self.before, self.between, self.after), self.written)

@@ -4,11 +4,12 @@ concurrently with it where the device supports that; with pull the openings also
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.domain import streaming_named
 from muphy_lb.lattice import Lattice
-from muphy_lb.model.model import Model, Value
+from muphy_lb.model.model import Model, StressShare, Value
 from muphy_lb.operators import (
     BGK,
     COMPRESSIBLE,
@@ -27,6 +28,7 @@ from muphy_lb.operators import (
     openings,
     plane_density,
 )
+from muphy_lb.operators.darcy import DRAG, EVEN_RATE, stress_share
 from muphy_lb.operators.forces import COMPONENTS
 
 
@@ -93,4 +95,5 @@ def isothermal(
         plane_density=plane_density(fluid.equilibrium),
         walls=WALLS,
         parameters={**fluid.parameters, **given},
+        stress_share=StressShare((DRAG, EVEN_RATE), partial(stress_share, omega=fluid.rates[0])) if has_drag else None,
     )

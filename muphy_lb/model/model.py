@@ -1,9 +1,8 @@
 """The contract of a physics: a model declares fields, stages and parameters, nothing else.
 
-A stage names a kernel that every backend has (or supplies one, :class:`muphy_lb.backends.interface.Kernel`) and the
-operators injected into it, and declares the fields that it reads and writes. From that the engine derives what is split
-into edge and interior, what waits for what, which fields are exchanged between ranks and when, and what becomes one
-launch.
+A stage is an operator and its access: the populations and fields that it reads and writes, and at which nodes. From the
+access a backend composes its kernel, and the engine derives what is split into edge and interior, what waits for what,
+which fields are exchanged between ranks and when, and what becomes one launch. A few stages name a kernel of their own.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,20 +18,16 @@ from muphy_lb.domain.scalar_streaming import courses_of
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import OPEN, Equilibrium, Operator, at_openings
 
+# The flow's populations among what a stage reads and writes: those that a node is about to load, and those that it has
+# stored, between streaming and collision in the step before.
+ARRIVING = "arriving populations"
+STORED = "stored populations"
+
 # Kernels over nodes that a stage may name; see ``muphy_lb.backends.interface.Backend.bind``.
-STENCIL = "stencil"
-SCALAR_STREAMING = "scalar_streaming"
-NEIGHBOURS = "neighbours"
-EACH = "each"
-CLEAR = "clear"
 COLLECT = "collect"
-ARRIVING = "arriving"
-CROSSING = "crossing"
-STORED = "stored"
-MOMENTS = "moments"
+VELOCITIES = "arriving"
 REFILL = "refill"
 # Kernels over particles, and over ids; what particles of all ranks have written by id becomes known to every rank.
-PARTICLES = "particles"
 BY_ID = "by_id"
 SHARE = "share"
 MIGRATE = "migrate"
@@ -155,9 +150,9 @@ class Field:
         return [self.name] if not self.of_moments else [f"{self.name}_{k}" for k in range(4)]
 
     @property
-    def is_advanced(self) -> bool:
-        """Whether a stage advances it by its values, or populations, at neighbours."""
-        return self.boundary is not None or self.streaming is not None
+    def advanced_by(self) -> str:
+        """The kernel that advances it by its values, or populations, at neighbours; empty if no stage does."""
+        return "scalar_streaming" if self.streaming is not None else "stencil" if self.boundary is not None else ""
 
     @property
     def is_read_at_neighbours(self) -> bool:
@@ -177,7 +172,7 @@ class ParticleSet:
     is exact whatever the rank and however large the box. Integers are int32, real numbers float64 in every precision;
     ``values`` are in the precision of the flow.
 
-    A ``PARTICLES`` stage calls its operator for every particle: ``reference(i, lattice, parameters)`` for an array of
+    A stage over them calls its operator for every particle: ``reference(i, lattice, parameters)`` for an array of
     particles, ``update(i, parameters)`` for one. It may change its columns in place; a particle must stay within a
     voxel of its node, where there are nodes (parameter ``LOOKUP``, see :mod:`muphy_lb.domain.lookup`). A ``MIGRATE``
     stage does the same; its operator brings offsets back into their range and returns the node at which a particle then
@@ -188,10 +183,10 @@ class ParticleSet:
     ``moments`` of populations; ``force(i, k, flow, share, parameters)``, the force on the particle along axis k, a
     multiple of what its nodes are given whole numbers of, from the velocity of the populations that have arrived at
     them, interpolated, and the sum of w^2; and ``take(i, k, force, parameters)`` with the force that the particle gets,
-    which is what its nodes have lost to the last digit. Velocities at nodes of other ranks are those of its ``field``;
-    so are, if it ``takes_field``, those at own nodes, which it otherwise computes for each particle (less work where
-    particles are few). It takes what nodes lose from the field that it ``writes``, and sets the bits of ``where`` at
-    its own nodes; without one the force remains without reaction.
+    which is what its nodes have lost to the last digit. Velocities at nodes of other ranks are those of the field that
+    it reads; so are those at own nodes if a ``VELOCITIES`` stage fills it at all of them, which it otherwise computes
+    for each particle (less work where particles are few). It takes what nodes lose from the field that it ``writes``,
+    and sets the bits of ``where`` at its own nodes; without one the force remains without reaction.
 
     A set whose ids are 0, 1, ..., n_ids - 1 may have values by id, int64 arrays that every rank holds whole: a
     ``SHARE`` stage adds up what the ranks have written to those among its ``writes``, so each rank writes those of its
@@ -208,7 +203,7 @@ class ParticleSet:
     n_ids: int = 0  #: number of ids
     by_id: tuple[str, ...] = ()  #: names of values by id, addressed like columns
     cost: float = 1.0  #: of a step of a particle, in steps of a node
-    #: columns, and a function of them that tells which particles cost so much, the others nothing; None: all do
+    #: columns, and a function of them that selects the particles of that cost, the others nothing; None: all do
     active: tuple[tuple[str, ...], Callable[..., np.ndarray]] | None = None
 
     @property
@@ -221,52 +216,46 @@ class ParticleSet:
 class Stage:
     """One pass over the nodes, or over particles, in addition to the flow's own.
 
-    An ``ARRIVING`` stage fills ``field`` (a vector) with the velocity of the
-    populations that have arrived, as its operator of moments computes it, at its nodes. An ``EACH`` stage calls
-    ``update(n, parameters)`` for every node, its specification with an array of them.
+    Over nodes its operator is called as ``update(arriving, stored, neighbours, n, parameters)``, its specification with
+    an array of nodes, with those of the first three that it declares:
 
-    A ``CLEAR`` stage has no operator: at its nodes it sets ``field`` (a vector) to zero, and clears the bits of
-    ``where`` but those that are ``kept``.
+    - populations ``ARRIVING``, if it ``reads`` them, between streaming and collision. If it ``writes`` them, it may
+      change them, and the node function returns the mask of those that it has changed;
+    - populations ``STORED``, if it reads them;
+    - the addresses of the node's neighbours in fields, if it reads a field there (``"name@neighbours"``).
 
-    A ``COLLECT`` stage, behind the collision, has no operator: it makes a list of its nodes for stages behind it and,
-    in the next step, ahead of it. If it chooses them by the field ``occupied``, the collision of the next step looks
-    for fluid only near where that field was not 0, so no stage behind it may bring fluid elsewhere.
+    Fields are among the parameters, and written there. At neighbours it may write where all write the same; its values
+    are lost at nodes of other ranks: a second operator, which runs at all edge nodes, finds it at their neighbours.
 
-    A ``NEIGHBOURS`` stage may also write at the neighbours of its nodes, where all write the same. Its values there are
-    lost at nodes of other ranks: a second operator, which runs at all edge nodes, finds it at their neighbours.
+    A stage that writes a field with a boundary or with streaming advances it: the operator gets the values, or the
+    arriving populations, and returns, or leaves there, the new ones.
 
-    A ``CROSSING`` stage, between streaming and collision, calls ``update(arriving, leaving, neighbours, n,
-    parameters)`` with the populations that the node is about to load, which it may change, those that the node stored
-    in the step before, and the addresses of its neighbours in fields. A ``STORED`` stage, behind the collision, calls
-    ``update(f, neighbours, n, parameters)`` with the stored populations. A ``REFILL`` stage, behind the collision,
-    replaces them at its nodes, by ``update(f, moments, n, parameters)`` with the mean moments of those neighbours where
-    ``sources`` holds; its second operator computes moments, and its ``field``, which a ``MOMENTS`` stage has filled,
-    has those of other ranks.
+    Kernels with a name of their own: ``VELOCITIES`` fills a vector field with the velocity of the populations that have
+    arrived, as its operator of moments computes it; at chosen nodes only if there are other ranks. ``COLLECT``, behind
+    the collision, has no operator: it makes a list of its nodes for stages behind it and, in the next step, ahead of
+    it. If it chooses them by the field ``occupied``, the collision of the next step looks for fluid only near where
+    that field was not 0, so no stage behind it may bring fluid elsewhere. ``REFILL``, behind the collision, replaces
+    populations at its nodes by ``update(f, moments, n, parameters)`` with the mean moments of those neighbours where
+    ``sources`` holds; its second operator computes moments; those of other ranks are in the last field that it reads,
+    which a stage has filled that writes it by an operator of moments.
     """
 
     name: str  #: name of its tasks in traces
-    kernel: object  #: name of a kernel, or a :class:`muphy_lb.backends.interface.Kernel` that the physics supplies
     operators: tuple[Operator, ...] = ()  #: operators injected into the kernel, in its order
     parameters: Mapping[str, Value] = field(default_factory=dict)  #: value of each of their parameters, by name
-    #: the field that a ``STENCIL`` or ``SCALAR_STREAMING`` stage advances, an ``ARRIVING`` stage fills, a ``CLEAR``
-    #: stage clears, or from which a ``DRAG`` stage takes the velocity of nodes of other ranks
-    field: str = ""
-    reads: tuple[str, ...] = ()  #: fields that it reads, ``"name"`` at its own node or ``"name@neighbours"``
-    writes: tuple[str, ...] = ()  #: fields that it writes, at its own node
-    over: str = NODES  #: ``"nodes"``, or the name of a particle set
-    #: the nodes at which a ``NEIGHBOURS``, ``EACH``, ``CROSSING``, ``STORED``, ``REFILL``, ``COLLECT``, ``ARRIVING`` or
-    #: ``CLEAR`` stage runs; all if not given, but a ``CLEAR`` stage needs it
+    #: populations and fields that it reads, these as ``"name"`` at its own node or as ``"name@neighbours"``
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()  #: populations and fields that it writes, at its own node
+    #: the nodes at which it runs; all if not given, but a ``REFILL`` needs it
     where: Where | None = None
-    kept: int = 0  #: bits that a ``CLEAR`` stage leaves set
+    over: str = NODES  #: ``"nodes"``, or the name of a particle set
+    kernel: str = ""  #: name of a kernel; without one it is that of particles, or composed from the access
     sources: Where | None = None  #: the neighbours that a ``REFILL`` takes the mean of
     only_edge: bool = False  #: whether it has nothing to do in the interior of a rank
-    #: whether only other ranks read the field that it fills, so that on a single rank there is nothing to do
-    for_others: bool = False
     #: of a stage behind the collision, whether it needs nothing of the collision in the bulk, nor changes anything that
     #: this reads, so that it may run beside it
     beside_bulk: bool = False
     nearest: bool = False  #: whether a ``DRAG`` stage couples a particle to the nearest node alone
-    takes_field: bool = False  #: whether it finds the velocity of its own rank's nodes in ``field``, too
 
     @property
     def reads_at_neighbours(self) -> tuple[str, ...]:
@@ -282,6 +271,14 @@ class PartlyFilled:
     #: of their values at some nodes, (m,) each: (m,) the share of a node that is fluid, and (m,) the density of the
     #: pressure of what else is there, minus 1
     at: Callable[..., tuple[np.ndarray, np.ndarray]]
+
+
+class StressShare(NamedTuple):
+    """The stress at nodes with a collision of their own."""
+
+    fields: tuple[str, ...]  #: names of the fields from which it follows
+    #: of their values at some nodes, (m,) each: (m,) the stress over that which the flow's collision would have
+    at: Callable[..., np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -303,8 +300,8 @@ class Model:
     fields: tuple[Field, ...] = ()  #: further values at the nodes
     stored: tuple[str, ...] = ()  #: names of the fields that the collision writes
     before: tuple[Stage, ...] = ()  #: stages before the flow's own step, in order
-    #: stages between the streaming and the collision, in order; an ``ARRIVING`` stage makes the moments of the
-    #: populations that have arrived known to them. Not with streaming that stores before the collision.
+    #: stages between the streaming and the collision, in order, which may read and change what has arrived. Not with
+    #: streaming that stores before the collision.
     between: tuple[Stage, ...] = ()
     #: stages after the flow's collision, in order; those that read nothing at neighbours that was written in the same
     #: step overlap with its messages, and all others, away from other ranks' nodes, with their own. Where stages have
@@ -315,7 +312,7 @@ class Model:
     #: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there are none. The
     #: moments of such nodes are 0, and so are their populations in outputs.
     occupied: str = ""
-    #: if the one stage between is a ``CROSSING`` stage, those nodes with fluid at which it does not act, nor changes
+    #: if the one stage between changes what arrives, those nodes with fluid at which it does not act, nor changes
     #: anything that their collision reads. Where there is a second buffer, they may collide beside that stage and those
     #: that are ``beside_bulk``, and the other nodes with fluid as soon as it has acted.
     bulk: Where | None = None
@@ -324,6 +321,7 @@ class Model:
     #: moments for sums over all nodes, the first of them the mass that counts minus 1; ``macroscopic`` if not given
     counted: Operator | None = None
     filled: PartlyFilled | None = None  #: how much of a node is fluid, if not all of it
+    stress_share: StressShare | None = None  #: of nodes with a collision of their own, if there are any
     #: whether the openings are closed to a node, whose links into them reflect then as walls do
     closed: Operator = OPEN
 
@@ -336,6 +334,16 @@ class Model:
     def stages(self) -> tuple[Stage, ...]:
         """All stages in order."""
         return (*self.before, *self.between, *self.after)
+
+    def kernel_of(self, stage: Stage) -> str:
+        """Name of the kernel of a stage."""
+        written = [each for each in self.fields if each.name in stage.writes]
+        kernels = (each.advanced_by or ("moments" if each.of_moments else "") for each in written)
+        return stage.kernel or next(filter(None, kernels), "at_nodes" if stage.over == NODES else "particles")
+
+    def fills_everywhere(self, name: str) -> bool:
+        """Whether a stage writes a field at all nodes."""
+        return any(name in stage.writes and stage.where is None for stage in self.stages)
 
     def order(self, has_late_openings: bool = False) -> tuple[str, ...]:
         """The parts of a step in order. ``has_late_openings``: whether the openings wait for messages. Raises

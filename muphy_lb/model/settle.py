@@ -12,7 +12,7 @@ VOXEL, OFFSET = POSITION
 
 def settle(i, lattice, parameters) -> np.ndarray:
     """Wrap the offsets of particles into their range; (n,) nodes at which they are then, ``WALL`` if at none. Particles
-    without one are left in their voxel, until the engine tells that they are lost: only nodes have their surroundings
+    without one are left in their voxel, until the engine reports their loss: only nodes have their surroundings
     in the lookup."""
     lookup = parameters["lookup"]
     box, _, wraps = np.asarray(lookup.size)[:LAYER].reshape(3, 3, 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 from muphy_lb.base.errors import InputError
 from muphy_lb.run.folder import CHECKPOINTS, PATTERN
 
-LONGEST_WARNING_S = 300  # time before the limit at which ranks are told to write a checkpoint, of long jobs
+LONGEST_WARNING_S = 300  # time before the limit at which ranks receive the signal to write a checkpoint, of long jobs
 
 DEFAULT_OUTPUT = "out"
 

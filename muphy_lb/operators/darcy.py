@@ -63,6 +63,16 @@ def drag_rates(
     return np.where(infinite, 0.0, np.stack([gamma, 1.0 / (0.5 + even), 1.0 / (0.5 + odd)]))
 
 
+def stress_share(gamma: np.ndarray, even_rate: np.ndarray, omega: float) -> np.ndarray:
+    """(n,) viscous stress at nodes of rates gamma and s+, over that which follows from omega: the moments tell that of
+    differences between nodes, X times the slope of exact layers; 1 where there is no medium."""
+    gamma, even_rate = (np.asarray(rate, dtype=np.float64) for rate in (gamma, even_rate))
+    viscosity = (1.0 / omega - 0.5) / 3.0
+    half = 0.5 * np.sqrt(np.where(gamma > 0.0, gamma, viscosity) / viscosity)
+    own = (1.0 - 0.5 * even_rate) / (1.0 - 0.5 * omega) * np.tanh(half) / half
+    return np.where(gamma > 0.0, own, 1.0)
+
+
 def _with_drag_node(precision, jit):
     """Node function ``(state, force, gamma)`` -> state and force, of those without drag."""
     one, half = precision.real(1), precision.real(0.5)

@@ -112,19 +112,9 @@ def rest_populations(lattice: Lattice) -> np.ndarray:
     return lattice.w[:, None]
 
 
-def adder(jit) -> Callable:
-    """Node function ``add(array, index, value)``: exact for integers whatever the order of the additions, and safe
-    where several threads add to one entry (a backend with such threads puts its own on its ``jit``)."""
-
-    def add(array, index, value):
-        array[index] += value
-
-    return getattr(jit, "add", None) or jit(add)
-
-
 def exchanger(jit) -> Callable:
-    """Node function ``exchange(array, index, value)``, which stores a value and returns the one before, safely as
-    :func:`adder`."""
+    """Node function ``exchange(array, index, value)``, which stores a value and returns the one before; safe where
+    several threads exchange one entry (a backend with such threads puts its own on its ``jit``)."""
 
     def exchange(array, index, value):
         before = array[index]

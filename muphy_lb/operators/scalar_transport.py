@@ -49,6 +49,7 @@ Rate = float | np.ndarray
 PRODUCT = 0.25
 RATES = ("rate_even", "rate_odd")
 CARRIER = "carrier_of_node"  # name of the parameter that is the field of h
+STRIDE = "steps_at_once"  # that of the factor of the momentum: how many steps of the flow one of the scalars takes
 #: that of the field with a bit for each link along an axis that leads into a wall: x, y, z ahead, then behind
 WALLED = "links_into_walls"
 N_AXES = 3
@@ -131,7 +132,8 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
     def collided(values, n, parameters):
         walled = parameters[WALLED][n]
         one_sided = walled ^ walled >> N_AXES
-        velocity = [parameters[name][n] * (1 + (one_sided >> axis & 1)) for axis, name in enumerate(MOMENTUM_FIELDS)]
+        factors = parameters[STRIDE] * (1 + (one_sided >> np.arange(N_AXES)[:, None] & 1))
+        velocity = [parameters[name][n] * own for name, own in zip(MOMENTUM_FIELDS, factors, strict=True)]
         shares = lattice.w[:, None] * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2))
         arriving = values[:q_count]
         parameters[CARRIER][n] = density = added(arriving)
@@ -158,7 +160,7 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
 
     of_scalars = (scalar.parameter(what) for scalar in scalars for what in PARAMETERS)
     name = "-".join(f"{scalar.name}{'-varying' * scalar.varies}{_slope(scalar)}" for scalar in scalars)
-    parameters = named(CARRIER, WALLED, *MOMENTUM_FIELDS, *of_scalars)
+    parameters = named(CARRIER, WALLED, STRIDE, *MOMENTUM_FIELDS, *of_scalars)
     return Operator(f"carried-{lattice.name}-{name}", reference, node, parameters)
 
 
@@ -180,11 +182,12 @@ def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
     real, q_count, pair_count = precision.real, lattice.q, lattice.q // 2
     w, cx, cy, cz = constants(lattice, precision)
     zero, one, per_speed = real(0), real(1), real(1.0 / float(lattice.cs2))
-    carrier_at, walled_at = at[CARRIER], at[WALLED]
+    carrier_at, walled_at, stride_at = at[CARRIER], at[WALLED], at[STRIDE]
     x, y, z = (at[name] for name in MOMENTUM_FIELDS)
 
     def collide(values, n, parameters):
-        ux, uy, uz, walled = parameters[x][n], parameters[y][n], parameters[z][n], parameters[walled_at][n]
+        stride, walled = parameters[stride_at], parameters[walled_at][n]
+        ux, uy, uz = stride * parameters[x][n], stride * parameters[y][n], stride * parameters[z][n]
         one_sided = walled ^ walled >> N_AXES
         ux += ux if one_sided & 1 else zero
         uy += uy if one_sided & 2 else zero

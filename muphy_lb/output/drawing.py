@@ -42,7 +42,7 @@ def picture_files(file: str) -> tuple[str, ...]:
 Units = tuple[tuple[str, float], ...]  # names of units of one quantity and their sizes [SI], the largest first
 
 LENGTH_UNITS: Units = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6), ("nm", 1e-9))
-SMALLEST_LENGTH = 1.0  # the smallest value that is told in a unit
+SMALLEST_LENGTH = 1.0  # the smallest value that a unit is used for
 SPEED_UNITS: Units = (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6))
 SMALLEST_SPEED = 0.01
 PRESSURE_UNITS: Units = (("kPa", 1e3), ("Pa", 1.0), ("mPa", 1e-3), ("µPa", 1e-6))
@@ -54,7 +54,7 @@ UNITS: Mapping[str, tuple[Units, float]] = MappingProxyType(
         "m3/s": (FLOW_RATE_UNITS, 0.1),
     }
 )
-"""Units and the smallest value that is told in one, by SI unit."""
+"""Units and the smallest value that each is used for, by SI unit."""
 
 
 def suitable_unit(units: Units, value: float, smallest: float) -> tuple[str, float]:

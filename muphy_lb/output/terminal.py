@@ -150,7 +150,7 @@ class ProgressBar:
     Args:
         first, last: steps between which it grows.
         is_shown: whether there is one; None: on a terminal whose lines can be drawn anew, and in a notebook.
-        may_end_early: the run may end before its last step, so that the time that is left is at most what is told.
+        may_end_early: the run may end before its last step, so that the time that is left is at most the one shown.
     """
 
     def __init__(self, first: int, last: int, is_shown: bool | None, may_end_early: bool = False):

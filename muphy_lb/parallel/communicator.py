@@ -275,7 +275,7 @@ def _leave(communicator, given: list, process: int) -> None:
 def _end_all_ranks(communicator, kind, error, trace) -> None:
     """An uncaught exception: print it, and end the ranks that would wait for this one for ever. Compiled libraries also
     report here what fails while an object is cleaned up and cannot be raised. Python code still runs then, and goes on;
-    Python tells such errors a second time, by ``sys.unraisablehook``."""
+    Python reports such errors a second time, by ``sys.unraisablehook``."""
     if sys._getframe().f_back is not None:
         return
     wait_for_lower_ranks(communicator)

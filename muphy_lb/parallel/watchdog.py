@@ -16,7 +16,7 @@ ALL_IS_WELL = b"."
 STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # MPICH's and SLURM's launchers watch this connection of every rank; others watch stdout and stderr.
 LAUNCHER_LINE = "PMI_FD"
-# What tells a process that it is a rank; the sentry is none.
+# The marks by which a process knows that it is a rank; the sentry is none.
 RANK_VARIABLES = ("PMI_", "PMIX_", "OMPI_", "MV2_", "SLURM_")
 # A launcher drops what was written just before it ends the ranks.
 FORWARD_DELAY_S = 0.2

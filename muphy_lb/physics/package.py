@@ -5,10 +5,11 @@ its light-weight part for the case file. Its ``package.py`` names a class derive
 An object of that class is the physics of one simulation. Everything but the model has a default.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from math import inf
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,23 +18,14 @@ from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.displacement import Displacement
-from muphy_lb.measure.flow_view import (
-    DrawnParticles,
-    FlowView,
-    OutputField,
-    PreparedView,
-    ProbedScalar,
-    ViewerAction,
-)
+from muphy_lb.measure.flow_view import FlowView, MeasuredPhysics, PreparedView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.model.flow import Flow
 
-if TYPE_CHECKING:
-    from muphy_lb.output.pictures.cut import Sight
 
-
-class Physics:
-    """A physics in addition to the flow, set up for one case.
+class Physics(MeasuredPhysics):
+    """A physics in addition to the flow, set up for one case. Measurements see the attributes of
+    :class:`muphy_lb.measure.flow_view.MeasuredPhysics`.
 
     Args:
         case: with the section of this physics.
@@ -45,18 +37,9 @@ class Physics:
             missing.
 
     Attributes:
-        name: name of its folder and of its section in the case file.
         excludes: names of other physics with which no case may have it; two are refused if either names the other,
             or if both write a field.
-        output_fields: fields that every field file holds, by name.
-        probed: scalars that probes record in addition to velocity and pressure.
-        keeps_balance: whether as much leaves through openings as enters once the flow is steady; else the balance is
-            told at the end of a run, but not judged.
-        becomes_steady: whether the flow can become steady, or repeat the period of a waveform; else the end of a run is
-            judged without that.
         keeps_mass_at_walls: whether no node may gain or lose mass by the motion of a wall, and no wall displaces fluid.
-        allowed_density_change: relative change of the density at the end of a run up to which its result is not
-            doubtful; None for that of any flow.
         sets_pressure: whether it says itself with which pressure the flow starts, unless the case gives one: none is
             then computed from the velocity, or set by a user.
         methods: functions ``(simulation, ...)`` that a simulation with this physics has as methods, by name.
@@ -64,33 +47,15 @@ class Physics:
         follows_darcy: whether a body force alone drives one fluid that fills all nodes, so that the flow has a
             permeability.
         displacement: the two fluids that it has, for commands on rocks; None if it has no second one.
-        draws_frames: whether an observer of its own draws the pictures of ``output.frames_every_steps``, unless the
-            case names a field for them.
-        cut_field: output field that determines which cut through the geometry is drawn; None: the speed.
-        volume_fraction: output field with ``at_nodes``, the share of every voxel that is filled; pictures of a run in
-            progress draw the body of what fills it, whose surface is where the share is 1/2. None: all voxels are full.
-        drawn_particles: which particles they draw, by the name of the set.
-        offered: actions on its flow that viewers of a run may ask for, by name.
     """
 
-    name: ClassVar[str]
     excludes: ClassVar[frozenset[str]] = frozenset()
-    output_fields: Mapping[str, OutputField] = MappingProxyType({})
-    probed: Sequence[ProbedScalar] = ()
-    keeps_balance: ClassVar[bool] = True
-    becomes_steady: bool = True
     keeps_mass_at_walls: ClassVar[bool] = False
-    allowed_density_change: ClassVar[float | None] = None
     sets_pressure: ClassVar[bool] = False
     methods: ClassVar[Mapping[str, Callable]] = MappingProxyType({})
     goes_on_in_frozen_flow: ClassVar[bool] = False
     follows_darcy: ClassVar[bool] = True
     displacement: ClassVar[Displacement | None] = None
-    draws_frames: ClassVar[bool] = False
-    cut_field: ClassVar[str | None] = None
-    volume_fraction: ClassVar[str | None] = None
-    drawn_particles: Mapping[str, DrawnParticles] = MappingProxyType({})
-    offered: Mapping[str, ViewerAction] = MappingProxyType({})
 
     def __init__(self, case: Case, header: GeometryHeader, units: Units):
         raise NotImplementedError
@@ -119,6 +84,15 @@ class Physics:
         (:meth:`muphy_lb.physics.scalar.CarriedScalar.start`); collective."""
         return {}
 
+    def longest_stride(self, max_speed: float) -> float:
+        """Steps of a frozen flow of that largest speed [voxels a step] that one of what it carries may take."""
+        return inf
+
+    def restarted(self, view: FlowView, before: int) -> dict[str, np.ndarray]:
+        """Fields of the local nodes, as of :meth:`initial_fields`, with which it goes on when its steps, as long as
+        ``before`` steps of the flow so far, become as long as ``view.stride``."""
+        return {}
+
     def initial_flow(self, view: PreparedView) -> tuple[np.ndarray, np.ndarray] | None:
         """Initial density (n,) and velocity (3, n) or (3, 1) of the local nodes, lattice units; None for those of the
         case, or a flow at rest."""
@@ -131,20 +105,6 @@ class Physics:
     def describe(self) -> str:
         """Its part of the description of the method, one line."""
         return ""
-
-    def warnings(self) -> tuple[str, ...]:
-        """Reasons to expect that the run may diverge, or that its result may be wrong, one sentence each."""
-        return ()
-
-    def sight(self) -> "Sight | None":
-        """The direction that is up in pictures of its flow, and where a cut shows most; None if it makes no
-        difference."""
-        return None
-
-    def monitored(self, view: FlowView) -> dict[str, Callable[[], dict[str, float]]]:
-        """Functions that measure its ``MONITORED`` quantities, as numbers by name; the calls are collective, their
-        results are used on rank 0."""
-        return {}
 
     def observers(self, view: FlowView, folder: Path, resume_step: int | None) -> tuple[Observer, ...]:
         """Its outputs other than fields and probes; see :meth:`muphy_lb.measure.observer.Observer.create`."""

@@ -30,7 +30,6 @@ from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, Probed
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
     AT_NEIGHBOURS,
-    SCALAR_STREAMING,
     Field,
     FieldValue,
     ScalarStreaming,
@@ -45,6 +44,7 @@ from muphy_lb.operators.scalar_transport import (
     N_AXES,
     RATES,
     SHARE,
+    STRIDE,
     VALUE,
     WALLED,
     Carried,
@@ -58,6 +58,10 @@ from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 
 POPULATIONS = "_populations"  # behind the name of a scalar
 CARRIER_DIFFUSIVITY = 0.5  # of cs2, with relaxation times of 1
+TINY = 1e-300
+NOTHING = 0.05  # share of a gradient in populations, below which rounding and higher moments hide it
+FASTEST = 0.05  # speed [voxels a step] up to which diffusion along a flow is slower by at most 4 u^2, 1 %
+SMALL_DECAY = 0.1  # share in a step up to which the rate of a decay is right to 0.1 %
 LARGEST_DIFFUSIVITY = 0.3  # in lattice units, up to which a gap of six voxels fills and empties within 2 % of its rate
 MOMENTUM = {name: FieldValue(name) for name in MOMENTUM_FIELDS}
 
@@ -166,9 +170,22 @@ class CarriedScalar:
         return {self.kind.parameter(what): value for what, value in values.items()}
 
     @property
+    def conducts(self) -> float:
+        """The share of a gradient in its populations that leave, along it and in its measure."""
+        _, odd_rate = scalar_rates(self.lattice, self.diffusivity)
+        return 1.0 - 1.0 / float(odd_rate)
+
+    @property
     def kind(self) -> Carried:
         """The scalar as its collision knows it."""
         return Carried(self.name, bool(self.half_gain), self.slope_along)
+
+    def over(self, n_steps: int) -> "CarriedScalar":
+        """The scalar in steps as long as some of these."""
+        if n_steps == 1:
+            return self
+        rates = {name: n_steps * getattr(self, name) for name in ("diffusivity", "production", "decay")}
+        return replace(self, boundary=self.boundary.over(n_steps), **rates)
 
     def carried_by(self, flow: Flow) -> Flow:
         """The flow with the scalar alone; see :func:`carried_by`."""
@@ -224,6 +241,7 @@ def links_into_walls(domain: LocalDomain) -> np.ndarray:
 
 def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     """The flow with some scalars that share a carrier. Raises InputError: nodes of the flow lie in solids."""
+    scalars = tuple(each.over(flow.stride) for each in scalars)
     first, names = scalars[0], ", ".join(repr(each.name) for each in scalars)
     if flow.solid is not None:
         raise InputError(f"{names}: carried by fluid, and nodes of the case lie in walls; leave one out")
@@ -232,14 +250,13 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     field = (first.group or first.name) + POPULATIONS
     sets = carrier, *(each.populations_set for each in scalars)
     values: dict[str, Value] = {**MOMENTUM, CARRIER: FieldValue(first.carrier), WALLED: FieldValue(WALLED)}
+    values[STRIDE] = float(flow.stride)
     for each in scalars:
         values |= each.sources
     stage = Stage(
         field,
-        SCALAR_STREAMING,
         (carried_collision(first.lattice, tuple(each.kind for each in scalars)),),
         values,
-        field,
         reads=(field + AT_NEIGHBOURS, *filter(None, (each.half_gain for each in scalars)), *MOMENTUM_FIELDS),
         writes=(field, first.carrier, *(each.name for each in scalars)),
     )
@@ -298,6 +315,36 @@ class ScalarPhysics(Physics):
         for each in self.scalars:
             found |= each.start(np.full(1, each.initial))
         return found
+
+    def longest_stride(self, max_speed: float) -> float:
+        """Steps of a frozen flow of that speed [voxels a step] that one of the scalars may take."""
+        return min(
+            FASTEST / max(max_speed, TINY),
+            *(LARGEST_DIFFUSIVITY / each.diffusivity for each in self.scalars),
+            *(SMALL_DECAY / max(each.decay, TINY) for each in self.scalars),
+        )
+
+    def restarted(self, view, before: int) -> dict[str, np.ndarray]:
+        """The scalars leave their nodes as in steps of another length: with their sources and gradients."""
+        carrier, found = self.carrier_of(view), self.restarted_at_rest(view)
+        for each in self.scalars:
+            left = np.array([view.local_field(row) for row in each.rows], dtype=np.float64)
+            left -= left.sum(axis=0) / carrier.sum(axis=0) * carrier
+            odd, share = 0.5 * (left - left[each.lattice.opposite]), each.over(view.stride).conducts
+            share = share / each.over(before).conducts if abs(each.over(before).conducts) > NOTHING else 0.0
+            found |= {row: found[row] + share * part for row, part in zip(each.rows, odd, strict=True)}
+        return found
+
+    def restarted_at_rest(self, view) -> dict[str, np.ndarray]:
+        """The same without gradients."""
+        carrier, found = self.carrier_of(view), dict[str, np.ndarray]()
+        for each in self.scalars:
+            found |= each.over(view.stride).start(view.local_field(each.name), carrier=carrier)
+        return found
+
+    def carrier_of(self, view) -> np.ndarray:
+        """(Q, n) populations of the carrier on this rank."""
+        return np.array([view.local_field(row) for row in self.scalars[0].carrier_rows])
 
     def describe(self) -> str:
         """Where the scalars have no ripples, as text."""

@@ -99,17 +99,18 @@ class OutletFluxes:
         return [float(x) * self.scalar.in_si for x in (*means, numbers[-1])]
 
     def leaving(self) -> np.ndarray | None:
-        """(n_outlets,) scalar that leaves through each outlet in the step ahead [lattice units], on rank 0."""
+        """(n_outlets,) scalar that leaves through each outlet in a step of the flow [lattice units], on rank 0."""
         entering = self.entering()
         return None if entering is None else -entering[self._outlets]
 
     def entering(self) -> np.ndarray | None:
-        """(n_openings,) scalar that enters through each opening in the step ahead [lattice units], less what leaves, on
-        rank 0."""
+        """(n_openings,) scalar that enters through each opening in a step of the flow ahead [lattice units], less what
+        leaves, on rank 0."""
         return self._entering(Populations(self.scalar.rows, self.scalar.boundary))
 
     def _entering(self, populations: Populations) -> np.ndarray | None:
-        """The amount that populations bring through the links of each opening, summed by voxel and direction."""
+        """The amount that populations bring through the links of each opening in a step of the flow, summed by voxel
+        and direction."""
         view, pieces, boundary = self._view, [], populations.boundary
         rows = [view.local_field(name) for name in populations.rows]
         values = self._values(boundary)
@@ -125,7 +126,8 @@ class OutletFluxes:
         voxel, direction, opening, flux = (np.concatenate(part) for part in zip(*gathered, strict=True))
         order = np.lexsort((direction, voxel))
         n_openings = len(view.header.openings)
-        return np.array([flux[order][opening[order] == number].sum() for number in range(n_openings)])
+        brought = [flux[order][opening[order] == number].sum() for number in range(n_openings)]
+        return np.array(brought) / view.stride
 
     def _returned(self, rows: list, q: int, node: np.ndarray, condition: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         """Populations that openings, which lie half-way, return to nodes for those sent along q
@@ -141,9 +143,9 @@ class OutletFluxes:
 
     def _values(self, boundary: ScalarBoundary) -> np.ndarray:
         """The values of the conditions in the step ahead."""
-        values, units = boundary.value.copy(), self._view.units
-        middle_s = np.full(1, units.steps_to_time(self._view.step_number + 0.5))
-        for number, course in boundary.courses.items():
+        values, view = boundary.value.copy(), self._view
+        middle_s = np.full(1, view.units.steps_to_time(view.step_number + 0.5 * view.stride))
+        for number, course in boundary.over(view.stride).courses.items():
             values[number] *= course(middle_s)[0]
         return values
 

@@ -114,19 +114,19 @@ class WallFluxes:
 
 
 def through_links(view: FlowView, scalar: Walled, fluxes: WallFluxes | None) -> np.ndarray | None:
-    """(S,) amounts of a scalar that enter through each link in the step ahead, lattice units, on rank 0, where
-    ``fluxes`` are; collective."""
+    """(S,) amounts of a scalar that enter through each link in a step of the flow ahead, lattice units, on rank 0,
+    where ``fluxes`` are; collective."""
     found = None if fluxes is None else fluxes.start()
     for of_carrier, names in enumerate((scalar.rows, scalar.carrier_rows)):
         for q, name in enumerate(names):
             row = view.model_field(name)
             if fluxes is not None and found is not None and row is not None:
                 fluxes.add(found, q, row, bool(of_carrier))
-    return None if fluxes is None or found is None else fluxes.completed(found)
+    return None if fluxes is None or found is None else fluxes.completed(found) / view.stride
 
 
 def entering(view: FlowView, scalar: Walled, fluxes: WallFluxes | None) -> dict[str, float] | None:
-    """Sums of a scalar that enter through each wall in the step ahead, lattice units, on rank 0, where ``fluxes`` are;
-    collective."""
+    """Sums of a scalar that enter through each wall in a step of the flow ahead, lattice units, on rank 0, where
+    ``fluxes`` are; collective."""
     found = through_links(view, scalar, fluxes)
     return None if fluxes is None or found is None else fluxes.totals(found)

@@ -174,9 +174,9 @@ def _refuse_fixed(path: str) -> None:
 
 
 def _refuse_frozen(simulation: Solver, path: str) -> None:
-    if simulation.step_number >= simulation.engine.frozen_from and OF_A_FLOW.intersection(path.split(".")):
+    if simulation.step_number >= simulation.frozen_from and OF_A_FLOW.intersection(path.split(".")):
         raise InputError(
-            f"change: {path} would change nothing, since the flow is frozen from step {simulation.engine.frozen_from}"
+            f"change: {path} would change nothing, since the flow is frozen from step {simulation.frozen_from}"
             f" on; change {FROZEN} as well, to a later time or to None"
         )
 
@@ -201,7 +201,7 @@ def _imposes_alone(old: Case, new: Case) -> bool:
         return False
     if not _turns_force(old.flow, new.flow):
         return False
-    if old.run.frozen_after_s != new.run.frozen_after_s:
+    if any(getattr(old.run, name) != getattr(new.run, name) for name in ("frozen_after_s", "frozen_step_s")):
         return False
     ours, theirs = (case.lattice.model_dump(exclude=set(TIME_STEP)) for case in (old, new))
     if ours != theirs or len(old.openings) != len(new.openings):

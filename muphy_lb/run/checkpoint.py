@@ -7,11 +7,12 @@ dataset a column, by ascending id; groups ``sums/FIELD`` with the sums that the 
 where there are any (:mod:`muphy_lb.engine.sums`); groups ``actions/NAME`` with the arrays that each action remembers;
 group ``links/openings`` with what has left through openings, where the streaming keeps it beside the populations
 (:mod:`muphy_lb.engine.transfers`), and group ``links/walls`` with the stress beside walls, where a run records it
-(:mod:`muphy_lb.measure.shear.stress`); dataset ``case`` (TOML); attributes step, initial_mass, feedback (JSON: state
-and value of each condition with feedback), wall_forces (JSON: measured from two steps, of which the state holds one),
-one for each observer with a memory (JSON; its arrays in the group ``observers/NAME``), such as watch, what the
-steady-state criterion remembers, and what the state belongs to: lattice, streaming, precision, fields and particles
-(names), voxel_digest, and the units of its numbers, time_step_s, spacing_m and density_kg_m3.
+(:mod:`muphy_lb.measure.shear.stress`); dataset ``case`` (TOML); attributes step, initial_mass, stride (steps of a
+frozen flow that one of what it carries takes), feedback (JSON: state and value of each condition with feedback),
+wall_forces (JSON: measured from two steps, of which the state holds one), one for each observer with a memory (JSON;
+its arrays in the group ``observers/NAME``), such as watch, what the steady-state criterion remembers, and what the
+state belongs to: lattice, streaming, precision, fields and particles (names), voxel_digest, and the units of its
+numbers, time_step_s, spacing_m and density_kg_m3.
 """
 
 import json
@@ -158,6 +159,7 @@ def _write_state(file: h5py.File, simulation: Solver, state: Iterator[Any]) -> N
     _write_groups(file, ACTIONS, simulation.engine.actions.record())
     feedback = simulation.engine.feedback
     file.attrs["step"], file.attrs["initial_mass"] = simulation.step_number, simulation.state.initial_mass
+    file.attrs["stride"] = simulation.stride
     file.attrs["feedback"] = json.dumps(feedback.record() if feedback else {})
 
 
@@ -185,7 +187,7 @@ def keep_only(paths: Sequence[Path], folder: Path) -> None:
 def geometry_of(checkpoint: Checkpoint | None, case: Case, communicator) -> DistributedGeometry:
     """The geometry of a case that is to go on from a checkpoint, given on rank 0; collective.
 
-    Whatever its file is called, and wherever it lies now: its voxels tell whether it is the same.
+    Its voxels tell whether it is the same, not the name and place of its file.
 
     Raises:
         InputError: its voxels are others.
@@ -235,6 +237,7 @@ def restore(folder: Path, simulation: Solver) -> Checkpoint:
         actions=actions,
         leaving=links.get(OPENINGS, {}),
         stress=links.get(WALLS, {}),
+        stride=checkpoint.stride,
     )
     simulation.state.go_on_from(record)
     return checkpoint

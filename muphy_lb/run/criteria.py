@@ -28,7 +28,7 @@ the pressure of every opening are compared with those of the beat before, at the
 where the range is that of the quantity over the last beat, the largest of all openings. Below
 ``run.periodic_tolerance`` the flow is periodic and the run ends; what it reports is averaged over the last beat. A mode
 that dies with a time constant tau shrinks by r = exp(-T / tau) in a beat and is still off by r / (1 - r) times the
-change; r is taken from the last two changes, and what is still to come is told.
+change; r is taken from the last two changes, and what is still to come is known.
 """
 
 from collections import deque
@@ -295,7 +295,7 @@ class SteadyState(Criterion):
 
     def verdict(self) -> str | None:
         """Look at the flow where a look is due."""
-        if not self.every or self._view.step_number % self.every:
+        if not self.every or not self._view.is_due(self.every):
             return None
         groups = monitored(self._view)
         is_steady = self._view.communicator.broadcast(None if groups is None else self.watch.look(groups))

@@ -60,13 +60,14 @@ values have as many as each other."""
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The header of a checkpoint: its ``path``, ``step``, ``initial_mass``, the states of conditions with ``feedback``,
-    the records of ``wall_forces``, the ``states`` of observers by name, the text of its ``case``, and the ``identity``
-    of the flow that its state belongs to, by attribute."""
+    """The header of a checkpoint: its ``path``, ``step``, ``initial_mass``, ``stride``, the states of conditions with
+    ``feedback``, the records of ``wall_forces``, the ``states`` of observers by name, the text of its ``case``, and the
+    ``identity`` of the flow that its state belongs to, by attribute."""
 
     path: Path
     step: int
     initial_mass: float
+    stride: int
     feedback: dict[str, list[float]]
     wall_forces: dict[str, dict]
     states: dict[str, dict]
@@ -167,6 +168,7 @@ def _described(path: Path, file: h5py.File) -> Checkpoint:
         if rows.ndim != 2 or rows.dtype.kind != "f":
             raise ValueError(f"it has no rows of numbers {name!r}")
     attributes = dict(file.attrs)
+    stride = int(attributes.pop("stride", 1))  # earlier ones have none
     for name, kind in TYPES.items():
         if not isinstance(attributes.get(name), kind):
             raise ValueError(f"its attribute {name!r} is {attributes.get(name)!r}, and no {kind.__name__}")
@@ -178,7 +180,7 @@ def _described(path: Path, file: h5py.File) -> Checkpoint:
         tables[name] = tables[name] | arrays
     identity = {name: float(attributes[name]) if name in UNITS else attributes[name] for name in IDENTITY}
     step, mass = int(attributes["step"]), float(attributes["initial_mass"])
-    return Checkpoint(path, step, mass, feedback, forces, tables, case, identity)
+    return Checkpoint(path, step, mass, stride, feedback, forces, tables, case, identity)
 
 
 def _table(name: str, text: str) -> dict:
@@ -291,7 +293,7 @@ def refuse_missing_files(case: Case, remedy: Callable[[Sequence[str]], str]) -> 
 
 
 def refuse_to_resume_other(folder: Path, case: Case) -> Checkpoint:
-    """The newest whole checkpoint of a folder, which a case may continue as far as its keys tell.
+    """The newest whole checkpoint of a folder, which a case may continue as far as its keys say.
 
     Raises:
         InputError: a key has another value, or there is no whole checkpoint.

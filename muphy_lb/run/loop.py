@@ -112,12 +112,12 @@ class Loop:
 
     def step_to(self, target: int, is_told: bool) -> None:
         """Advance, and count the time."""
-        before, n_steps = time.perf_counter(), target - self.simulation.step_number
+        before, step = time.perf_counter(), self.simulation.step_number
         with spent_on(STEPPING):
-            self.simulation.advance(n_steps, is_told)
+            self.simulation.advance(target - step, is_told)
             self.simulation.engine.backend.synchronise()
         self.clock.stepping_s += time.perf_counter() - before
-        self.clock.steps += n_steps
+        self.clock.steps += self.simulation.step_number - step
 
     def status(self, last: int) -> RunStatus:
         """The last step, and how far criteria are met."""
@@ -296,7 +296,7 @@ class Run(Loop):
         with self.progress:
             while simulation.step_number < last:
                 every = self.rebalancing.every  # before the steps that follow: this one has been observed already
-                if every and (self.clock.steps == 0 or simulation.step_number % every == 0):
+                if every and (self.clock.steps == 0 or simulation.is_due(every)):
                     self.rebalancing.act(self.clock.stepping_s)
                 target = self.next_event(last)
                 is_told = target == last or self.tells_walls(target)
@@ -323,25 +323,24 @@ class Run(Loop):
 
     def _act(self, acting: Sequence[Observer | CheckpointWriter]) -> None:
         """Let those act that are due; an observer that one of them adds waits for the next step."""
-        step = self.simulation.step_number
 
         def act(each: Observer | CheckpointWriter) -> None:
             with self.clock.look(each, each.every):
                 each.act()
 
-        if due := [partial(act, each) for each in acting if each.every and step % each.every == 0]:
+        if due := [partial(act, each) for each in acting if each.every and self.simulation.is_due(each.every)]:
             all_agreed(self.simulation.communicator, due)
 
     def _verdict(self, observer: Observer) -> str | None:
         """Its reason to end the run; where it is due, it looks at the flow for that."""
-        if not observer.every or self.simulation.step_number % observer.every:
+        if not observer.every or not self.simulation.is_due(observer.every):
             return observer.verdict()
         with self.clock.look((observer, "verdict"), observer.every):
             return observer.verdict()
 
     def _reason_to_stop(self, signals) -> str | None:
         every = self.simulation.case.run.check_interval_steps
-        if self.simulation.step_number % every:
+        if not self.simulation.is_due(every):
             return None
         with self.clock.look("health", every):
             health = self.simulation.health()

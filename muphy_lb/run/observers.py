@@ -25,6 +25,7 @@ from muphy_lb.output.series import flow_split, pressure_drops_pa, write_summary
 from muphy_lb.parallel import agreed
 from muphy_lb.run.criteria import Periodicity, SteadyState
 from muphy_lb.run.folder import CASE_FILE, SUMMARY_FILE
+from muphy_lb.run.frozen import FrozenFlow
 
 
 def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict | None:
@@ -114,7 +115,7 @@ class PhysicsObservers(Observer):
         return [observer for physics in view.physics for observer in physics.observers(view, folder, resume_step)]
 
 
-# In the order in which they act, and in which the closing text and the report tell of them.
+# In the order in which they act, and of the closing text and the report.
 OBSERVERS: tuple[type[Observer], ...] = (
     OpeningSeries,
     PeriodFlowRates,
@@ -124,6 +125,7 @@ OBSERVERS: tuple[type[Observer], ...] = (
     ProbeSeries,
     SegmentSeries,
     SteadyState,
+    FrozenFlow,
     Periodicity,
     PermeabilityObserver,
     FieldSnapshots,

@@ -58,11 +58,14 @@ def opening_states(view: FlowView, sums: np.ndarray, answers: Mapping[str, Seque
 def _state(view: FlowView, number: int, entering: float, deviation: float, answer: Sequence) -> OpeningState:
     record, feedback, units = view.header.openings[number], view.conditions[number].feedback, view.units
     sign = 1.0 if record.kind == "inlet" else -1.0
+    rate = units.flow_rate_to_si(entering)
+    if feedback and feedback.flow is not None and view.step_number > 0:
+        rate = -answer[feedback.flow]
     pascals_per_density = units.pascals_per_density(float(view.lattice.cs2))
     return OpeningState(
         kind=record.kind,
         area_m2=view.frames[number].area * view.header.spacing_m**2,
-        flow_rate_m3_s=sign * units.flow_rate_to_si(entering),
+        flow_rate_m3_s=sign * rate,
         mean_pressure_pa=units.reference_pressure_pa + pascals_per_density * deviation,
         feedback=feedback.in_si(answer[:-1]) if feedback else {},
     )

@@ -6,6 +6,7 @@ A run begins with it, and ``muphy-lb info`` ends with it: what the one refuses t
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from math import inf
 from typing import Any
 from weakref import WeakSet
 
@@ -36,7 +37,7 @@ from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.physics.package import Physics
 from muphy_lb.run.criteria import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers
-from muphy_lb.setup.advice.expected_pressures import refuse_density_changes
+from muphy_lb.setup.advice.expected_pressures import refuse_density_changes, refuse_diverging
 from muphy_lb.setup.advice.stability import share_of_rule, wants_other_moments
 from muphy_lb.setup.boundaries import (
     build_schedule,
@@ -68,6 +69,7 @@ class Preparation:
     """
 
     step_number = 0
+    stride = 1  #: steps of the flow that a step of what it carries takes
 
     def __init__(self, case: Case, communicator, nodes: NodeList | DistributedGeometry | None = None):
         self.case, self.communicator = case, communicator
@@ -97,6 +99,12 @@ class Preparation:
     def units(self):
         """SI sizes of the lattice units."""
         return self.numerics.units
+
+    @property
+    def frozen_from(self) -> float:
+        """Number of the step behind which the flow stays as it is; infinite if it goes on."""
+        after_s = self.case.run.frozen_after_s
+        return inf if after_s is None else self.units.time_to_steps(after_s)
 
     def starting_flow(self, put_fields: Callable, put_particles: Callable) -> tuple[np.ndarray, np.ndarray]:
         """Density (n,) or (1,) and velocity (3, n) or (3, 1) of the local nodes with which the case starts, lattice
@@ -137,6 +145,7 @@ class Preparation:
         areas_m2 = opening_areas_m2(self.header, self.frames)
         numerics = resolve(case, self.header.spacing_m, areas_m2, float(self.lattice.cs2))
         refuse_density_changes(case, self.header, self.frames, numerics)
+        refuse_diverging(case, self.header, self.frames, numerics)
         return numerics
 
     def _refuse_two_pressures(self, kinds: tuple[type[Physics], ...]) -> None:
@@ -163,7 +172,7 @@ class Preparation:
             problem = f"compute.streaming = {self.case.compute.streaming!r}; set compute.streaming = {PULL.name!r}"
         if problem:
             raise InputError(f"run.frozen_after_s is given in a case with {problem}")
-        steps, ramp = self.units.time_to_steps(self.case.run.frozen_after_s), self.case.run.ramp_steps
+        steps, ramp = int(self.frozen_from), self.case.run.ramp_steps
         if steps <= ramp:
             raise InputError(
                 f"run.frozen_after_s is {steps} steps, and the flow starts for {ramp} (run.ramp_steps): set"
@@ -193,7 +202,7 @@ class Preparation:
 
     def _model(self, force, force_operator) -> Model:
         streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))
-        flow = Flow(self.lattice, self.fluid, streaming, force_operator, given, self.domain.solid)
+        flow = Flow(self.lattice, self.fluid, streaming, force_operator, given, self.domain.solid, stride=self.stride)
         if self.numerics.has_zones:
             flow = flow.with_collision(
                 partial(near_openings, equilibrium=self.fluid.equilibrium), {OPENING_LAYER: self._zone_layers()}

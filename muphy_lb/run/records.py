@@ -15,7 +15,7 @@ from muphy_lb.run.verdict import SOUND
 Row = TypeVar("Row", bound="Record")
 OTHER_UNITS = {"darcy": "darcy", "voxels": "voxels", "voxel2": "voxels2"}
 WHOLE = {"mflups": ("speed", "million node updates/s"), "torque_n_m": ("torque", "N m")}
-"""Name and unit of attributes that do not tell both by themselves."""
+"""Name and unit of attributes whose names do not contain both."""
 
 
 class Record:

@@ -459,9 +459,8 @@ class Simulation(Results):
     def _act(self, loop: Loop, watch: Criterion | None) -> str | None:
         """Let those observers act that are due; returns the first reason of one to end. Each is asked, since asking is
         collective."""
-        step = self.step_number
         for observer in loop.observers:
-            if observer.every and step % observer.every == 0:
+            if observer.every and self.core.is_due(observer.every):
                 observer.act()
         if watch:
             watch.follow(self.core)
@@ -506,7 +505,7 @@ class Callback(Observer):
 
     def verdict(self) -> str | None:
         """Whether the function has asked for the end, on any rank."""
-        if self._owner.core.step_number % self.every:
+        if not self._owner.core.is_due(self.every):
             return None
         return STOPPED if self._owner.core.communicator.maximum(self._owner.wants_to_stop) else None
 

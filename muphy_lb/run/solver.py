@@ -1,6 +1,7 @@
 """Solver: a case bound to ranks and devices, stepping in lattice units and answering in SI units."""
 
 import gc
+import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import ceil, inf, isfinite, sqrt
@@ -36,6 +37,7 @@ from muphy_lb.run.verdict import divergence_message
 from muphy_lb.setup.boundaries import build_schedule, opening_conditions
 from muphy_lb.setup.force import build_force
 
+LOG = logging.getLogger(__name__)
 ROUNDING = 1e-9
 """Share of a step by which the quotient of two times may miss a whole number of steps."""
 COVER_A_TIME = "round it, or give the time to run_for(time_s), which takes as many steps as cover it"
@@ -68,7 +70,7 @@ class Solver(Preparation):
         self._backend_name = communicator.broadcast(backend)
         super().__init__(case, communicator, nodes)
         self.engine: Engine = self._build_engine()
-        self.state = State(self)
+        self.state, self._has_stride = State(self), False
         for physics in self.physics:
             for name, method in physics.methods.items():
                 setattr(self, name, partial(method, self))
@@ -161,7 +163,7 @@ class Solver(Preparation):
         while self.step_number < last:
             until = min(last, (self.step_number // every + 1) * every, self.monitor.next_step)
             self.advance(int(until) - self.step_number, until == last or until >= self.monitor.next_step)
-            if self.step_number % every == 0:
+            if self.is_due(every):
                 self.health()
             if self.step_number >= self.monitor.next_step and poll(self.monitor, lambda: RunStatus(last)):
                 break
@@ -169,22 +171,56 @@ class Solver(Preparation):
 
     def advance(self, n_steps: int, is_told: bool = True) -> None:
         """Advance by some steps without looking at the flow; ``is_told`` where wall forces or the stress beside walls
-        may be asked for behind the last of them (:class:`muphy_lb.run.walls.WallMeasures`)."""
-        left, walls = n_steps, self.state.walls
-        while left > 0:
+        may be asked for behind the last of them (:class:`muphy_lb.run.walls.WallMeasures`). Where what a frozen flow
+        carries takes longer steps, the last of these may lead beyond."""
+        last, walls = self.step_number + n_steps, self.state.walls
+        while self.step_number < last:
+            lengthens_at = self._lengthens_at
+            if self.step_number >= lengthens_at:
+                self._lengthen_steps()
+                continue
             if self.step_number >= self._scheduled_until:
                 self.upload_schedule()
-            until = min(self._scheduled_until, self.engine.actions.next_step(self.step_number))
-            stretch = int(min(left, until - self.step_number))
-            if is_told and stretch == left and walls.are_measured:
+            until = min(self._scheduled_until, self.engine.actions.next_step(self.step_number), lengthens_at, last)
+            stretch = ceil((until - self.step_number) / self.stride)
+            if is_told and until == last and walls.are_measured:
                 self.engine.advance(stretch - 1)
                 walls.remember()
                 self.engine.advance(1)
             else:
                 self.engine.advance(stretch)
-            self.state.step_number += stretch
+            self.state.step_number += stretch * self.stride
             self.engine.actions.act(self.step_number)
-            left -= stretch
+
+    def is_due(self, every: int) -> bool:
+        """Whether what happens every so many steps does behind the present one: if its turn came in it."""
+        return self.step_number % every < self.stride
+
+    @property
+    def _lengthens_at(self) -> float:
+        """Step behind which what the flow carries takes steps of its own, if they have not been chosen."""
+        return inf if self.case.run.frozen_step_s is None or self._has_stride else self.frozen_from
+
+    def _lengthen_steps(self) -> None:
+        """Choose the steps of what the frozen flow carries, and go on with them."""
+        max_speed, longest_s = self.health().max_speed, self.case.run.frozen_step_s or 0.0
+        allowed = min(physics.longest_stride(max_speed) for physics in self.physics)
+        stride = max(1, int(min(allowed, (1.0 + ROUNDING) * longest_s / self.units.time_step_s)))
+        self._has_stride = True
+        if self.communicator.rank == 0:
+            step_s = self.units.steps_to_time(stride)
+            LOG.info("the flow is frozen; what it carries goes on in steps of %.4g s (%d of its)", step_s, stride)
+        if stride > 1:
+            record = self.state.record()
+            self.take_stride(stride)
+            self.state.go_on_from(record)
+
+    def take_stride(self, stride: int) -> None:
+        """A domain and an engine without a state, in which what the frozen flow carries takes steps as long as some of
+        the flow; collective."""
+        self._has_stride, is_other, self.stride = True, stride != self.stride, stride
+        if is_other:
+            self.rebuild()
 
     def run_for(self, time_s: float) -> None:
         """Advance by a time [s], rounded up to whole steps: by less than ``units.time_step_s`` more than asked for.
@@ -332,7 +368,7 @@ class Solver(Preparation):
         tune(engine)
         engine.warm_up()
         if self.case.run.frozen_after_s is not None:
-            engine.frozen_from = self.units.time_to_steps(self.case.run.frozen_after_s)
+            engine.frozen_from = self.frozen_from
         return engine
 
     @property
@@ -349,7 +385,7 @@ class Solver(Preparation):
         """Hand the engine boundary values and force of the steps to come; also after some that did not count."""
         self._scheduled_until = inf
         if self._schedule.changes:
-            rows, self._scheduled_until = self._schedule.rows(self.step_number)
+            rows, self._scheduled_until = self._schedule.rows(self.step_number, self.stride)
             self.engine.schedule(rows)
 
     def _collect(self, rows, finish):

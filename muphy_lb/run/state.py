@@ -48,6 +48,7 @@ class StateRecord:
         stress: record of the stress beside walls, on rank 0.
         gather: collects the rows of a state that moves to other owners or to another flow; None for one of a file.
         openings: states of the openings of a state that moves, on rank 0.
+        stride: steps of the flow that one of what it carries takes.
     """
 
     step: int
@@ -63,6 +64,7 @@ class StateRecord:
     stress: Mapping[str, np.ndarray]
     openings: Mapping[str, OpeningState] | None = None
     gather: NodeGather | None = None
+    stride: int = 1
 
 
 class State:
@@ -208,6 +210,7 @@ class State:
             leaving=communicator.broadcast(leaving_populations(engine, communicator)),
             stress=self.stress_record(),
             openings=self.openings.present(self._flow),
+            stride=self._flow.stride,
         )
 
     def go_on_from(self, record: StateRecord) -> None:
@@ -216,6 +219,8 @@ class State:
         Parts that the flow does not have, such as the fields of a physics that its case has no more, are left out; what
         it has beside stays as at the start.
         """
+        if record.stride != self._flow.stride and record.step > self._flow.frozen_from:
+            self._flow.take_stride(record.stride)
         engine, gather = self._engine, record.gather
         fields = {name: row for name, row in record.fields.items() if name in engine.fields.evolving}
         populations = record.populations
@@ -223,6 +228,9 @@ class State:
             populations = np.stack([self._moved(row, gather) for row in populations])
             fields = {name: self._moved(row, gather) for name, row in fields.items()}
         self.restart_from(populations, record.step, record.initial_mass, fields)
+        if record.stride != self._flow.stride:
+            for physics in self._flow.physics:
+                self.set_fields(physics.restarted(self._flow, record.stride))
         if engine.feedback:
             engine.feedback.restore(_left(record.feedback, engine.feedback.record()))
         names = [each.name for each in engine.model.particles]
@@ -266,9 +274,9 @@ class State:
                 )
 
     def _overwrite(self, density, velocity, stress: bool, consistent_pressure: bool) -> None:
-        if self._flow.step_number >= self._engine.frozen_from:
+        if self._flow.step_number >= self._flow.frozen_from:
             raise InputError(
-                f"the flow is frozen from step {self._engine.frozen_from} on (run.frozen_after_s), and what it carries"
+                f"the flow is frozen from step {self._flow.frozen_from} on (run.frozen_after_s), and what it carries"
                 " goes on with its velocity: set the flow before, or give a later run.frozen_after_s"
             )
         if consistent_pressure:
@@ -295,7 +303,7 @@ class State:
             if with_pressure:
                 density = self._consistent_density(density, velocity, strain)
             inertia = density if fluid.equilibrium.is_compressible else 1.0
-            stress = stress_of(fluid, inertia, strain) if with_stress else None
+            stress = stress_of(fluid, inertia, strain, self._engine.host_parameters()) if with_stress else None
         self._engine.start_from(density, velocity, stress)
         self._flow.upload_schedule()
         self.initial_mass = self._flow.communicator.total(self._engine.totals().mass)
@@ -305,8 +313,9 @@ class State:
         flow, model = self._flow, self._engine.model
         refuse_openings(flow.header)
         n = np.arange(flow.domain.n_nodes)
-        force = model.force.reference(n, self._engine.host_parameters())
-        flux = momentum_flux(model.equilibrium, velocity, strain, viscosity_of(flow.fluid, strain))
+        parameters = self._engine.host_parameters()
+        force = model.force.reference(n, parameters)
+        flux = momentum_flux(model.equilibrium, velocity, strain, viscosity_of(flow.fluid, strain, parameters))
         equation = PressureEquation(flow.lattice, self._neighbours, flow.communicator, flow.header.n_nodes)
         return 1.0 + equation.mean(np.broadcast_to(density - 1.0, n.shape)) + equation.density(flux, force)
 

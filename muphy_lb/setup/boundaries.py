@@ -12,6 +12,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.narrow import known, triple
 from muphy_lb.base.units import CS2, Units, viscosity
 from muphy_lb.boundaries.feedback import (
+    EVERY,
     CoronaryBed,
     Impedance,
     ImposedPressure,
@@ -52,7 +53,7 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.operators import STOKES
 from muphy_lb.setup.advice.stability import share_of_rule
 from muphy_lb.setup.geometry import opening_sections, remedy_for_name
-from muphy_lb.setup.waveforms import factor_bounds, waveform_factor
+from muphy_lb.setup.waveforms import factor_bounds, periods_s, waveform_factor
 
 FEWEST_STEPS = 20  # time steps of the shortest time constant
 MOST_DENSITY_CHANGE = 0.02  # largest change of the lattice density by the pressure behind an outlet
@@ -61,12 +62,15 @@ TRANSITS = 4.0
 """Times that sound takes through the box after which a share of the flow is corrected: faster, the inertia of the fluid
 and the correction would oscillate."""
 
+LATE = 0.5 / 360.0  # of a beat; largest delay of the pressure behind an outlet without a number of updates
+
 SUM_ERROR = 1e-6  # largest difference of the shares of a flow from 1
 
 
-def _lumped_outlet(section: OpeningSection, area_m2: float, extent_m: float, units: Units, cs2: float):
-    """The network behind an opening of a box of voxels with that longest edge; None where its pressure or velocity is
-    given. InputError: a time constant is too short, or the pressure too far from the reference pressure."""
+def _lumped_outlet(section: OpeningSection, area_m2: float, extent_m: float, units: Units, cs2: float, beat_s: float):
+    """The network behind an opening of a box of voxels with that longest edge, in a flow with that fastest beat; None
+    where its pressure or velocity is given. InputError: a time constant is too short, or the pressure too far from the
+    reference pressure."""
     impedance, imposed, answering = _network(section, area_m2, extent_m, units, cs2)
     if impedance is None:
         return None
@@ -81,7 +85,22 @@ def _lumped_outlet(section: OpeningSection, area_m2: float, extent_m: float, uni
     given = answering.initial_pressure_pa if answering is not None else imposed.mean_pa
     start_pa = units.reference_pressure_pa if given is None else given
     _check_start(f"{key}: the pressure at the start", start_pa, units, cs2)
-    return LumpedOutlet(impedance, imposed, start_pa, answering.every_steps if answering is not None else 1)
+    outlet = LumpedOutlet(impedance, imposed, start_pa, 1)
+    if answering is None or answering.every_steps is not None:
+        return outlet if answering is None else replace(outlet, every=known(answering.every_steps))
+    return _in_time(outlet, wave_impedance(area_m2, units, cs2), units.time_step_s, beat_s)
+
+
+def _in_time(outlet: LumpedOutlet, waves: float, time_step_s: float, beat_s: float) -> LumpedOutlet:
+    """The outlet with the fewest updates that make its pressure late by ``LATE`` of a beat at most, or of 2 pi times
+    its shortest time constant if the flow has no beat; a controller of shares need not be in time."""
+    taus = [tau_s for _, tau_s in outlet.impedance.modes]
+    late_s = LATE * min([beat_s, *(() if beat_s < math.inf else (2.0 * pi * tau_s for tau_s in taus))])
+    for every in EVERY[:0:-1]:
+        slower = replace(outlet, every=every)
+        if math.inf in taus or slower.late_s(waves, time_step_s) <= late_s:
+            return slower
+    return outlet
 
 
 def _check_start(what: str, pressure_pa: float, units: Units, cs2: float) -> None:
@@ -245,12 +264,14 @@ class BoundarySchedule:
         """Whether anything changes throughout the run."""
         return self._force.changes or any(factor is not None for factor in (*self._factors, *self._amplitudes))
 
-    def rows(self, step: int) -> tuple[np.ndarray, float]:
-        """Values of the steps after ``step``, (K, n + columns + 3), and the step up to which they are valid."""
+    def rows(self, step: int, stride: int = 1) -> tuple[np.ndarray, float]:
+        """Values of the steps after ``step``, (K, n + columns + 3), and the step up to which they are valid; of those
+        that are as long as some, values of their middle."""
         left = CHUNK if self.is_periodic else max(1, self._ramp_steps - step)
         n_rows = min(CHUNK, left)
         is_last = not self.is_periodic and n_rows == left
-        return self.at(step + 1.0 + np.arange(n_rows)), np.inf if is_last else step + n_rows
+        middle = step + 0.5 * (1.0 + stride) + stride * np.arange(n_rows)
+        return self.at(middle), np.inf if is_last else step + n_rows * stride
 
     def at(self, steps: np.ndarray) -> np.ndarray:
         """(K, n + columns + 3) values of given steps: ``values``, amplitudes, force."""
@@ -273,12 +294,15 @@ def opening_conditions(
     :func:`muphy_lb.setup.boundaries.pulsatile_profiles`, for those that ask for one."""
     sections = opening_sections(nodes, case)
     outlets = lumped_outlets(case, nodes, frames, units, cs2)
+    is_ahead = not streaming_named(case.compute.streaming).stores_before_collision
     found = []
     for section, frame, outlet in zip(sections, frames, outlets, strict=True):
         if outlet is None:
             found.append(_condition(case, section, frame, units, cs2))
         else:
-            feedback = outlet.feedback(frame.area * units.spacing_m**2, units, cs2)
+            feedback = outlet.feedback(
+                frame.area * units.spacing_m**2, units, cs2, frame.conductance if is_ahead else None
+            )
             found.append(Condition(PRESSURE, feedback.value, feedback=feedback))
     for k, profile in profiles.items():
         found[k] = replace(found[k], profile=profile.steady, pulsatile=profile if profile.n_columns else None)
@@ -297,15 +321,19 @@ def lumped_outlets(case: Case, nodes: GeometryHeader, frames, units: Units, cs2:
             f"openings.flow_split: the fractions ({listed}) add up to {total:g}; they must add up to 1:"
             " give every outlet its share, and no other outlet a pressure"
         )
-    extent_m = max(nodes.shape) * units.spacing_m
+    extent_m, beat_s = max(nodes.shape) * units.spacing_m, min(periods_s(case).values(), default=math.inf)
     outlets = [
-        _lumped_outlet(section, frame.area * units.spacing_m**2, extent_m, units, cs2)
+        _lumped_outlet(section, frame.area * units.spacing_m**2, extent_m, units, cs2, beat_s)
         for section, frame in zip(sections, frames, strict=True)
     ]
     for number, (section, frame) in enumerate(zip(sections, frames, strict=True)):
-        if section.non_reflecting and frame.has_walls:
-            impedance = _tube_impedance(case, nodes, frame, units, cs2)
-            outlets[number] = replace(outlets[number], impedance=impedance, tells_modes=False)
+        if section.non_reflecting:
+            outlets[number] = replace(
+                known(outlets[number]),
+                impedance=_tube_impedance(case, nodes, frame, units, cs2),
+                tells_modes=False,
+                carries_waves=case.lattice.equilibrium != STOKES.name,
+            )
     for number, split in splits.items():
         outlets[number] = replace(outlets[number], beside=dict.fromkeys(splits, -split.fraction))
     return outlets
@@ -315,6 +343,8 @@ def _tube_impedance(case: Case, nodes: GeometryHeader, frame, units: Units, cs2:
     """The impedance of sound in the vessel ahead of an opening."""
     spacing_m, is_plane = units.spacing_m, nodes.shape[0] == 1
     waves = wave_impedance(frame.area * spacing_m**2, units, cs2)
+    if not frame.has_walls:
+        return Impedance(waves)
     radius_m = frame.radius * spacing_m * (2.0 if is_plane else 1.0)
     transit_s = max(nodes.shape) * spacing_m / (math.sqrt(cs2) * units.speed_m_s)
     return tube_impedance(waves, radius_m, case.fluid.viscosity_m2_s, transit_s, FEWEST_STEPS * units.time_step_s)

@@ -48,6 +48,7 @@ class DistributedGeometry:
         self._case, self._communicator = case, communicator
         self._nodes: NodeList | Any = nodes
         self._owner: np.ndarray | None = None
+        self._part: Part | None = None
         found = from_root(communicator, self._find)
         self.header, self.report, self._partition = found
 
@@ -79,6 +80,11 @@ class DistributedGeometry:
         Raises:
             InputError, PartitionError: a rank without nodes; nodes of ranks that do not exist.
         """
+        if self._part is None:
+            self._part = self._cut()
+        return self._part
+
+    def _cut(self) -> Part:
         communicator = self._communicator
         if self._partition is None:
             owner = agreed_on_root(communicator, self._shared)
@@ -100,7 +106,7 @@ class DistributedGeometry:
 
     def share(self, owner: np.ndarray | None) -> None:
         """Give the nodes other owners, (n,) on rank 0, from the next :meth:`part` on."""
-        self._owner, self._partition = owner, None
+        self._owner, self._partition, self._part = owner, None, None
         if self._communicator.rank == 0:
             self._nodes = self.nodes
 

@@ -13,7 +13,7 @@ differences of a field that is free of divergence have a divergence of second or
 method is conjugate gradients; its scalar products are sums of integers, so the pressure is the same on any ranks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, log2, sqrt
 from pathlib import Path
 
@@ -293,27 +293,32 @@ class VelocityGradient:
         return found
 
 
-def stress_of(fluid: Fluid, inertia: np.ndarray | float, strain: np.ndarray) -> np.ndarray:
+def stress_of(
+    fluid: Fluid, inertia: np.ndarray | float, strain: np.ndarray, parameters: Mapping | None = None
+) -> np.ndarray:
     """(6, n) Pi of :mod:`muphy_lb.operators.initial`: -2/3 tau r S, with off-diagonal numbers twice.
 
     Args:
         fluid: its closure says which tau belongs to a rate of strain.
         inertia: (n,) density, or 1 where the equilibrium is not compressible.
         strain: (6, n) rate of strain.
+        parameters: of the model by name, for a closure that reads fields of the nodes.
     """
-    return twice_beside_diagonal((-2.0 / 3.0) * inertia * _relaxation_time(fluid, strain) * strain)
+    return twice_beside_diagonal((-2.0 / 3.0) * inertia * _relaxation_time(fluid, strain, parameters) * strain)
 
 
-def viscosity_of(fluid: Fluid, strain: np.ndarray) -> np.ndarray:
-    """(n,) kinematic viscosity at a rate of strain (6, n), lattice units."""
-    return viscosity(_relaxation_time(fluid, strain), CS2)
+def viscosity_of(fluid: Fluid, strain: np.ndarray, parameters: Mapping | None = None) -> np.ndarray:
+    """(n,) kinematic viscosity at a rate of strain (6, n), lattice units; ``parameters`` as in :func:`stress_of`."""
+    return viscosity(_relaxation_time(fluid, strain, parameters), CS2)
 
 
-def _relaxation_time(fluid: Fluid, strain: np.ndarray) -> np.ndarray:
+def _relaxation_time(fluid: Fluid, strain: np.ndarray, parameters: Mapping | None) -> np.ndarray:
     """(n,) relaxation time at a rate of strain (6, n): the root of tau = closure(|Pi| / rho = 2/3 tau |S|), by
     geometric means, which converge for fluids that thin and for those that thicken."""
     omega = fluid.rates[0]
     tau = np.full(strain.shape[1], 1.0 / omega)
+    if fluid.closure.reads:
+        return 1.0 / fluid.closure.reference(omega, None, np.arange(tau.size), parameters)
     if not fluid.closure.needs_stress:
         return tau
     xx, yy, zz, xy, yz, zx = strain

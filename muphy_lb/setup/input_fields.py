@@ -220,7 +220,7 @@ def _grid(file: h5py.File, path: Path, name: str) -> OtherGrid:
     centre_m = np.asarray(grid["Points"][:], dtype=np.float64)[lowest_corner] + 0.5 * spacing_m
     origin_m = np.asarray(own.get("origin_m", centre_m.min(axis=0)), dtype=np.float64)
     place = np.rint((centre_m - origin_m) / spacing_m).astype(np.int64)
-    has_box = "origin_m" in own  # files of earlier versions do not tell where their box begins
+    has_box = "origin_m" in own  # files of earlier versions do not contain where their box begins
     counts = np.array(own["shape_zyx"])[::-1] if has_box else place.max(axis=0) + 1
     return OtherGrid(path, values, place, counts, np.full(3, spacing_m), origin_m)
 

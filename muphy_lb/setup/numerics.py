@@ -20,14 +20,13 @@ from muphy_lb.setup.advice.stability import (
     SHORT_RELAXATION_TIME,
     SMAGORINSKY,
     has_law,
-    refuse_slow_odd_moments,
-    refuse_undamped,
     resolving,
     time_step_key,
     told,
     undamped_limit,
     wants_zones,
     weak_odd_rate,
+    what_diverges,
 )
 from muphy_lb.setup.collision import refuse_two_closures, refuse_unsuitable
 from muphy_lb.setup.waveforms import factor_bounds, fastest_wave_s, largest_factor, refuse_other_periods
@@ -138,8 +137,10 @@ def resolve(
         diameter_m = area_m2 / spacing_m if is_plane else 2.0 * math.sqrt(area_m2 / math.pi)
     numerics = _numerics(plan, diameter_m)
     _refuse_compressible(numerics, plan)
-    refuse_slow_odd_moments(case, numerics.relaxation_time, numerics.cell_reynolds)
-    refuse_undamped(case, numerics.units, numerics.cell_reynolds)
+    if numerics.cell_reynolds is not None:
+        reason = what_diverges(case, numerics.relaxation_time, numerics.units, numerics.cell_reynolds)
+        if reason is not None:
+            raise InputError(reason)
     has_zones = wants_zones(case, numerics.relaxation_time, numerics.cell_reynolds)
     numerics = replace(numerics, has_zones=has_zones)
     return replace(numerics, warnings=tuple(_warnings(numerics, plan)))

@@ -1,5 +1,5 @@
 """Pace of a live view: looks often enough for a picture that moves, seldom enough not to slow the run down; and the
-pause of a run at the request of its viewers, which the log tells and which ends when no viewer is left."""
+pause of a run at the request of its viewers, which the log records and which ends when no viewer is left."""
 
 import logging
 import time
@@ -18,7 +18,7 @@ LONG_S = 1.0  # steps that were asked for at once and take so long are many [s]
 CURVES_S = 0.5  # time between two points of the curves [s]
 GROWTH = 4
 """How many times as many steps as before may lie before the next look: the first steps say little of the others."""
-WEIGHT = 0.3  # of the newest look in the speed that is told
+WEIGHT = 0.3  # of the newest look in the speed that is shown
 
 
 class Pace:
@@ -80,7 +80,7 @@ class Pace:
 
     def picture_taken(self, since_s: float, is_paused: bool, kinds: Collection = ()) -> None:
         """Pictures have been taken, begun at ``since_s``; during a pause they cost no steps. The cost of the first of a
-        kind, for which kernels are compiled, tells nothing about the next one."""
+        kind, for which kernels are compiled, says nothing about the next one."""
         is_first = not self._known_kinds.issuperset(kinds)
         self._known_kinds.update(kinds)
         self._save()

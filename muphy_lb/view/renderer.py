@@ -18,7 +18,7 @@ class Renderer:
     """The state that all viewers share.
 
     Attributes:
-        description: what is watched; None until the run has told.
+        description: what is watched; None until the run has sent it.
         scene: the body of the fluid; None until it is needed, and for flat geometries.
         update: where the run stands.
         history: the curves so far.

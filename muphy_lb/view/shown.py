@@ -1,5 +1,5 @@
 """Fields and particles of a live view: scalars of the flow, and of the physics that follow at every node alone; as many
-particles as can be told apart, the same ones from one picture to the next."""
+particles as can be distinguished, the same ones from one picture to the next."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -44,7 +44,8 @@ class NodeReader:
             self._arriving = engine.probe_of_arriving(self._nodes)
         with engine.looking_ahead() as buffer:
             populations = [self._arriving.stored(buffer)]
-        return compute(populations, self._arriving.unit, self._values.force(engine.parity))
+        own = self._values.force(engine.parity), self._values.stress_share(engine.parity)
+        return compute(populations, self._arriving.unit, *own)
 
     def has_fluid(self) -> np.ndarray | None:
         """(k,) mask of the nodes with fluid; None if all have."""

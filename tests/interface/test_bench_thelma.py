@@ -15,7 +15,7 @@ from muphy_lb.bench.papers.table import text
 from muphy_lb.bench.stream import ComputeVariant, Effort, field_numbers, measure
 from muphy_lb.bench.thermal import thelma
 from muphy_lb.lattice.layout import TILE
-from muphy_lb.model.model import STENCIL, FieldValue
+from muphy_lb.model.model import FieldValue
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.thermal.temperature import temperature_k
 from muphy_lb.run.solver import Solver
@@ -155,7 +155,7 @@ def watched(parameters, n_nodes, notes) -> dict:
 
 def test_the_numbers_of_fields_are_those_that_the_equations_touch():
     model = Solver(cavity(4).case, SerialCommunicator()).engine.model
-    stencil = next(stage for stage in model.after if stage.kernel == STENCIL)
+    stencil = next(stage for stage in model.after if model.kernel_of(stage) == "stencil")
     collided, carried, n = set(), set(), np.arange(3)
     model.collision.reference(np.zeros((19, 3)), n, model.lattice, watched(model.parameters, 3, collided))
     new = stencil.operators[0].reference(np.zeros((19, 3)), n, model.lattice, watched(stencil.parameters, 3, carried))

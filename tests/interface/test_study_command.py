@@ -17,7 +17,9 @@ from muphy_lb import Simulation, Study
 from muphy_lb.apps.study import running
 from muphy_lb.apps.study.running import Workers
 from muphy_lb.base.errors import InputError
+from muphy_lb.boundaries import wall_balance
 from muphy_lb.case.toml import toml_lines
+from muphy_lb.measure.shear import wall_nodes
 from muphy_lb.run.loop import STOPPED_EXIT_CODE
 from tests import vessel
 from tests.channel import OPEN, changed
@@ -38,6 +40,13 @@ def written(folder, case=None, **study):
     table = {**changed(OPEN, walls=[], **(case or {})), "study": STUDY | study}
     path.write_text("\n".join(toml_lines(table)) + "\n")
     return path
+
+
+def counted(monkeypatch, module, name: str) -> list:
+    """A list that grows by the calls of a function."""
+    calls, function = [], getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *given: (calls.append(name), function(*given))[1])
+    return calls
 
 
 def rows(folder) -> list[dict]:
@@ -63,12 +72,16 @@ def test_a_study_writes_table_answers_and_report(tmp_path, capsys):
     assert "member 0 of" not in capsys.readouterr().out, "what has ended is not run again"
 
 
-def test_members_run_one_by_one_as_in_an_array(tmp_path, capsys):
-    path, out, whole = written(tmp_path), tmp_path / "array", tmp_path / "whole"
+def test_members_run_one_by_one_as_in_an_array(tmp_path, capsys, monkeypatch):
+    """Together they share what follows from their geometry, here that of interpolated walls and of their stress."""
+    case = {"lattice": {"walls": "bouzidi"}, "output": {"wall_shear": True}}
+    path, out, whole = written(tmp_path, case), tmp_path / "array", tmp_path / "whole"
+    measured, shared = counted(monkeypatch, wall_nodes, "wall_areas"), counted(monkeypatch, wall_balance, "gap_shares")
     for number in range(6):
         assert command("study", path, "-o", out, "--member", number) == 0
     assert "5 members have not ended yet" in capsys.readouterr().out
     command("study", path, "-o", whole)
+    assert len(measured) == len(shared) == 6 + 1
     assert (out / "members.csv").read_bytes() == (whole / "members.csv").read_bytes()
     assert (out / "answers.json").read_bytes() == (whole / "answers.json").read_bytes()
 

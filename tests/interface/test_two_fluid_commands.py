@@ -1,5 +1,6 @@
 """Relative permeability and drainage: what their folders hold is gone on with, or refused, never mixed."""
 
+import csv
 import json
 
 import pytest
@@ -83,12 +84,17 @@ def test_a_force_beside_the_pressures_is_refused(typed):
 
 def test_relative_permeability_takes_keys_of_both_fluids_and_damaged_summaries(typed, tmp_path):
     """Angles of walls and fields of both fluids, which the flow of the first alone knows nothing of."""
-    words, folder = ("relative-permeability", "--saturations", "0.5"), tmp_path / "out"
+    words, folder = ("relative-permeability", "--saturations", "0.5,0.3"), tmp_path / "out"
     typed(PERIODIC, *words)
-    before = (folder / "relative_permeability.csv").read_bytes()
+    table = folder / "relative_permeability.csv"
+    before = table.read_bytes()
     (folder / "saturation_0.5" / "summary.json").write_text("{")
     typed(PERIODIC, *words)
-    assert (folder / "relative_permeability.csv").read_bytes() == before
+    assert table.read_bytes() == before
+    rows = list(csv.DictReader(table.open()))
+    assert [row["started_from"] for row in rows] == ["widest pores", "saturation_0.5"]
+    assert [float(row["first_saturation"]) for row in rows] == pytest.approx([0.5, 0.3], abs=0.05)
+    assert {row["second_parts"] for row in rows} == {"1"}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ FLOW = {
     "run": {"steps": 20, "ramp_steps": 0},
 }
 LOW = {"name": "low", "box_m": [[-1.0, -1.0, -1.0], [20.0, 0.0, 1.0]], "velocity_m_s": [0.01, 0.0, 0.0]}
-THROUGH = [{"name": "inlet", "velocity_m_s": 0.01}, {"name": "outlet", "pressure_pa": 0.0}]
+THROUGH = [{"name": "inlet", "pressure_pa": 0.01}, {"name": "outlet", "pressure_pa": 0.0}]
 HOT = {"temperature_k": 1e18}
 """At which nodes of a metre fluctuate."""
 BEADS = {
@@ -22,10 +22,7 @@ BEADS = {
     "bonds": {"stiffness_n_m": 0.02, "length_m": 0.6},
     "repulsion": {"potential": "soft", "energy_j": 1e-5, "diameter_m": 0.5},
 }
-BEFORE_A_PLATE = [
-    {"name": "inlet", "pressure_pa": 0.01, "second_fluid": 0.5},
-    {"name": "outlet", "pressure_pa": 0.0, "blocks_second": True},
-]
+BEFORE_A_PLATE = [THROUGH[0] | {"second_fluid": 0.5}, THROUGH[1] | {"blocks_second": True}]
 BODY = {"box_m": [[-1.0, -1.0, -1.0], [3.0, 4.0, 1.0]]}
 DROP = {"centre_m": [6.0, 4.0, 0.0], "radius_m": 2.2, "velocity_m_s": [0.05, -0.1, 0.0]}
 TRACERS = {"name": "tracers", "kind": "tracers", "count": 30, "diffusivity_m2_s": 1e-3}
@@ -89,7 +86,7 @@ SECTIONS: Mapping[str, dict] = {
         "walls": [LOW],
     },
 }
-"""What the flow gets for a physics; a list takes the place of the list before."""
+"""What the flow gets for a physics; openings and walls of one name are joined."""
 
 
 def smallest(*physics: str, **more) -> Case:
@@ -98,7 +95,7 @@ def smallest(*physics: str, **more) -> Case:
     for name in physics:
         if name not in SECTIONS:
             raise AssertionError(f"tests/laws/smallest.py has no case of the physics {name!r}; give SECTIONS one")
-        tables = merged(tables, SECTIONS[name])
+        tables = merged(tables, SECTIONS[name], by_name=("openings", "walls"))
     return case_from_dict(merged(tables, more))
 
 
@@ -107,10 +104,14 @@ def has(name: str) -> frozenset[str]:
     return frozenset(SECTIONS[name]) & frozenset(PHYSICS)
 
 
-def merged(tables: Mapping, more: Mapping) -> dict:
-    """Tables with keys of others, which win."""
+def merged(tables: Mapping, more: Mapping, by_name: tuple[str, ...] = ()) -> dict:
+    """Tables with keys of others, which win; entries of the lists ``by_name`` of one name are joined, too."""
     found = dict(tables)
     for key, value in more.items():
-        is_table = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
-        found[key] = merged(found[key], value) if is_table else value
+        if isinstance(value, Mapping) and isinstance(found.get(key), Mapping):
+            value = merged(found[key], value)
+        elif key in by_name:
+            entries = ({each["name"]: each for each in some} for some in (found.get(key, ()), value))
+            value = [*merged(*entries).values()]
+        found[key] = value
     return found

@@ -32,6 +32,27 @@ def coefficients(simulation, axis=0):
     return Spreading(simulation, simulation.physics[0].scalars, axis).coefficients()
 
 
+def test_longer_steps_in_a_frozen_flow_give_the_same_coefficients(tmp_path):
+    """But for the share 4 u^2 by which the scheme diffuses less along a flow, u in voxels a step of the scalars."""
+    slow, found = {"acceleration_m_s2": [2e-4, 0.0, 0.0]}, []
+    settled = {"steps": 40_000, "steady_tolerance": 1e-5, "steady_watch": ["dispersion"], "steady_interval_steps": 210}
+    for more in ({}, {"frozen_after_s": 10.0, "frozen_step_s": 0.06}):
+        small = {"diffusivities_m2_s": [2e-6, 1e-6]}
+        simulation = Solver(case(dispersion=small, flow=slow, run=settled | more), SerialCommunicator())
+        reason, summary = Run(simulation, tmp_path).execute()
+        assert reason == "steady"
+        squared = np.mean((simulation.velocity_m_s()[:, 0] / simulation.units.speed_m_s * simulation.stride) ** 2)
+        rows = summary["dispersion"]["coefficients"]
+        found.append(
+            [
+                summary["dispersion"]["velocity_m_s"],
+                *(row["dispersion_over_diffusivity"] + 4.0 * squared for row in rows),
+            ]
+        )
+    assert simulation.stride == 6
+    assert found[1] == pytest.approx(found[0], rel=2e-4)
+
+
 def by_finite_volumes(simulation, diffusivity):
     """D_L / D along x of central differences on the voxels, with the velocities of the nodes: that of the mean of c at
     both sides of a face, c = x + b."""

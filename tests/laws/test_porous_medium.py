@@ -11,6 +11,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.labels import in_region
 from muphy_lb.lattice import D2Q9
 from muphy_lb.measure.permeability import measured_permeability
+from muphy_lb.measure.shear.fields import local_numbers
 from muphy_lb.operators import (
     AFTER_COLLISION,
     BGK,
@@ -53,8 +54,9 @@ def profile(simulation: Solver) -> np.ndarray:
     return np.array([velocity[y == each].mean() for each in np.unique(y)])
 
 
-def two_layers(permeability: float, nu: float = NU) -> np.ndarray:
-    """Means over voxels of the exact flow: clear fluid below, Brinkman's medium above, each ``HEIGHT`` high."""
+def two_layers(permeability: float, nu: float = NU) -> tuple[np.ndarray, np.ndarray]:
+    """Means over voxels of the exact flow, in clear fluid of values and slopes at the nodes: clear fluid below,
+    Brinkman's medium above, each ``HEIGHT`` high."""
     k, darcy, h = 1.0 / sqrt(permeability), FORCE * permeability / nu, float(HEIGHT)
     across = exp(-k * h)
     # u = a y - G y^2 / (2 nu) below, U (1 - b exp(-k (y - h)) - c exp(k (y - 2 h))) above
@@ -62,7 +64,8 @@ def two_layers(permeability: float, nu: float = NU) -> np.ndarray:
     a, b, c = np.linalg.solve(lines, [darcy + FORCE * h**2 / (2.0 * nu), FORCE * h / nu, 1.0])
     y = np.arange(HEIGHT) + 0.5
     falling = (1.0 - exp(-k)) / k * np.exp(-k * np.arange(HEIGHT))
-    return np.concatenate((a * y - FORCE * y**2 / (2.0 * nu), darcy * (1.0 - b * falling - c * falling[::-1])))
+    velocity = np.concatenate((a * y - FORCE * y**2 / (2.0 * nu), darcy * (1.0 - b * falling - c * falling[::-1])))
+    return velocity, np.concatenate((a - FORCE * y / nu, darcy * k * (b * falling - c * falling[::-1])))
 
 
 @pytest.mark.parametrize("streaming", ["pull", "aa", "push"])
@@ -72,9 +75,13 @@ def test_a_channel_over_a_medium_has_the_exact_profile(permeability, streaming):
     box = {"options": {"height": 2 * HEIGHT, "length": 2}}
     simulation = solver(UPPER | {"permeability_m2": permeability}, geometry=box, compute=compiled(streaming))
     simulation.step(4000)
-    exact, found = two_layers(permeability), profile(simulation)
+    (exact, slopes), found = two_layers(permeability), profile(simulation)
     assert np.abs(found - exact).max() < 4e-3 * exact.max()
     assert np.abs(found - exact)[HEIGHT:].max() < 4e-3 * exact[HEIGHT:].max()
+    y, stress = simulation.nodes.coordinates()[:, 1], local_numbers(simulation)[3]
+    stress = np.array([stress[simulation.domain.number.argsort()][y == each].mean() for each in np.unique(y)])
+    for layer in (slice(0, HEIGHT), slice(HEIGHT, None)):
+        assert stress[layer] == pytest.approx(NU * slopes[layer], abs=0.01 * NU * np.abs(slopes[layer]).max())
 
 
 @pytest.mark.parametrize(("lattice", "collision"), COLLISIONS)

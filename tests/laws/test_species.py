@@ -118,6 +118,91 @@ def test_a_species_in_a_frozen_flow_is_that_of_the_steady_flow(tmp_path):
     assert flowing.openings()["outlet"].flow_rate_m3_s > 1.5 * frozen.openings()["outlet"].flow_rate_m3_s
 
 
+SLOW = [
+    {"name": "inlet", "velocity_m_s": 2e-4, "species_inflow": {"drug": 2.0}},
+    {"name": "outlet", "pressure_pa": 0.0},
+]
+
+
+def slow_channel(species, walls=(), **run):
+    """A long channel whose flow is frozen after 1,000 steps, when it is steady."""
+    run = {"steps": 20_000, "ramp_steps": 100, "frozen_after_s": 10.0} | run
+    options = OPEN["geometry"]["options"] | {"length": 16}
+    geometry, age = OPEN["geometry"] | {"options": options}, {"diffusivity_m2_s": 4e-7}
+    return open_channel(
+        species=[species],
+        walls=list(walls),
+        openings=SLOW,
+        geometry=geometry,
+        age=age,
+        run=run,
+        compute={"backend": "cpu"},
+    )
+
+
+@pytest.mark.parametrize("change", [{"decay_per_s": 5e-3}, {"rate": "-k * drug**2", "rates": {"k": 5e-3}}])
+def test_longer_steps_in_a_frozen_flow_lead_to_the_same_values(change, tmp_path):
+    """Of amounts, ages, walls and reactions, to 1 %; told balances hold to the last digits; a restart changes no bit,
+    nor do steps of the flow's own length behind it begin with others than those of the longer ones."""
+    drug, walls = {"name": "drug", "diffusivity_m2_s": 4e-7, "initial": 0.5} | change, [UPTAKE[0]]
+    short, long = (simulate(slow_channel(drug, walls, **more), 1600) for more in ({}, {"frozen_step_s": 0.1}))
+    assert (short.stride, long.stride, long.step_number) == (1, 10, 1600)
+    species, of_short = (
+        next(each for each in flow.physics if each.name == "species").told(flow)[0] for flow in (long, short)
+    )
+    for name in ("drug", "age"):
+        assert long.field(name) == pytest.approx(short.field(name), abs=0.01 * short.field(name).max())
+    before, wanted = species.record(), of_short.record()
+    for name in ("amount", "sources"):
+        assert before[name] == pytest.approx(wanted[name], rel=0.01)
+    assert before["enters_through_walls"] == pytest.approx(wanted["enters_through_walls"], rel=0.02)
+    long.advance(3)
+    assert long.step_number == 1610
+    after = species.record()
+    enters = sum((before["enters_through_openings"] | before["enters_through_walls"]).values())
+    gained_a_second = enters + 0.5 * (before["sources"] + after["sources"])
+    assert after["amount"] - before["amount"] == pytest.approx(gained_a_second * 0.1, rel=1e-9)
+    write_checkpoint(checkpoint_path(tmp_path, 1610), long, {})
+    resumed = Solver(long.case, SerialCommunicator())
+    restore(tmp_path, resumed)
+    for simulation in (long, resumed):
+        simulation.advance(50)
+    assert resumed.stride == 10
+    for name in ("drug", "age", "velocity"):
+        assert np.array_equal(long.field(name), resumed.field(name))
+    flowing = changes.changed(long, {"run.frozen_after_s": None, "run.frozen_step_s": None})
+    assert flowing.stride == 1
+    assert flowing.field("drug") == pytest.approx(long.field("drug"), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "stride"),
+    [({}, 17), ({"diffusivity_m2_s": 8e-6}, 3), ({"decay_per_s": 2.0}, 5), ({"rate": "-0.9 * drug"}, 11)],
+)
+def test_a_longer_step_is_as_long_as_speeds_diffusivities_and_rates_allow(change, stride):
+    drug = {"name": "drug", "diffusivity_m2_s": 4e-7} | change
+    assert simulate(slow_channel(drug, frozen_step_s=100.0), 1001).stride == stride
+
+
+def test_a_bolus_in_longer_steps_brings_what_its_inflow_holds():
+    drug = {"name": "drug", "diffusivity_m2_s": 4e-7, "bolus": {"start_s": 10.203, "length_s": 5.51}}
+    simulation = simulate(slow_channel(drug, frozen_step_s=0.1), 1700)
+    brought = 2.0 * simulation.openings()["inlet"].flow_rate_m3_s * 5.51
+    species = next(each for each in simulation.physics if each.name == "species").told(simulation)[0]
+    assert species.record()["amount"] == pytest.approx(brought, rel=3e-3)  # the carrier meets the inlet at its nodes
+
+
+def test_a_flow_that_is_frozen_too_early_makes_a_result_doubtful(tmp_path):
+    openings = [{"name": "inlet", "pressure_pa": 1e-4}, {"name": "outlet", "pressure_pa": 0.0}]
+    for after_s, is_steady in ((1.5, False), (6.0, True)):
+        run = {"steps": 700, "ramp_steps": 100, "frozen_after_s": after_s}
+        run = Run(simulate(open_channel(species=[DRUG], openings=openings, run=run)), tmp_path)
+        _, summary = run.execute()
+        assert is_steady == (summary["frozen"]["to_come"] < 0.01)
+        told_so = [text for text in summary["objections"] if "the flow was frozen after" in text]
+        assert bool(told_so) != is_steady
+
+
 @pytest.mark.parametrize("frozen", [{}, {"frozen_after_s": 10.0}], ids=["flowing", "frozen"])
 def test_a_bolus_brings_what_its_inflow_holds(frozen):
     """Value times flow rate times time, though it begins and ends within steps; a wall of the held value 0 is far."""
@@ -453,6 +538,7 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
             "set run.frozen_after_s = 2.03 or more",
         ),
         ({"species": [DRUG], "run": {"frozen_after_s": 1.0, "steady_tolerance": 1e-3}}, "and steady_tolerance, which"),
+        ({"species": [DRUG], "run": {"frozen_step_s": 1.0}}, "has frozen_step_s but no frozen_after_s"),
         (
             {"species": [DRUG], "run": {"frozen_after_s": 1.0}, "flow": {"accelerations": [{"file": "a.csv"}]}},
             "a record of accelerations; remove one of both",

@@ -12,7 +12,7 @@ import pytest
 from muphy_lb.engine.step import StepBinder, StepKind
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.model.isothermal import Fluid, isothermal
-from muphy_lb.model.model import NEIGHBOURS, Field, FieldValue, Stage
+from muphy_lb.model.model import Field, FieldValue, Stage
 from muphy_lb.operators import Operator, named
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR
 from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
@@ -68,8 +68,8 @@ def turn_node(lattice, precision, jit, at):
 VALUES = {name: FieldValue(name) for name in ("kind", "mark")}
 FIELDS = (Field("kind", dtype=np.int32, outside=WALL, is_state=True), Field("mark", dtype=np.int32, outside=WALL))
 PASSES = (
-    Stage("mark", NEIGHBOURS, (Operator("mark", mark, mark_node, FLAGS),), VALUES, "", ("kind@neighbours",), ("mark",)),
-    Stage("turn", NEIGHBOURS, (Operator("turn", turn, turn_node, FLAGS),), VALUES, "", ("mark@neighbours",), ("kind",)),
+    Stage("mark", (Operator("mark", mark, mark_node, FLAGS),), VALUES, ("kind@neighbours",), ("mark",)),
+    Stage("turn", (Operator("turn", turn, turn_node, FLAGS),), VALUES, ("mark@neighbours",), ("kind",)),
 )
 
 

@@ -11,7 +11,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.model.isothermal import Fluid, isothermal
-from muphy_lb.model.model import AT_NEIGHBOURS, STENCIL, Field, FieldValue, Stage
+from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, Stage
 from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, Operator
 from muphy_lb.operators.operator import named
 from muphy_lb.physics.scalar import CarriedScalar, fixed_at, scalar_boundary
@@ -65,7 +65,7 @@ class DyeSetup(Setup):
         values = velocity | {"force_x": 1e-4, "force_y": 0.0, "force_z": 0.0}
         flow = isothermal(D2Q9, Fluid(self.rates), self.streaming, values, UNIFORM, STORE_VELOCITY)
         parameters = {FADING: 0.01, SPEED: velocity[SPEED]}
-        dye = Stage("dye", STENCIL, (DYE,), parameters, "dye", reads=("dye" + AT_NEIGHBOURS, SPEED), writes=("dye",))
+        dye = Stage("dye", (DYE,), parameters, reads=("dye" + AT_NEIGHBOURS, SPEED), writes=("dye",))
         fields = (Field("dye", CLOSED), *(Field(name) for name in VELOCITY_FIELDS))
         return replace(flow, after=(dye,), fields=fields)
 

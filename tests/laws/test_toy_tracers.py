@@ -52,7 +52,7 @@ def move_node(lattice, precision, jit, at):
 MOVE = Operator("move", move, move_node, named("lookup", *POSITION[0], *OFFSETS, *VELOCITY_FIELDS))
 COLUMNS = {name: FieldValue(f"tracers.{name}") for name in (*POSITION[0], *OFFSETS)}
 VALUES = {"lookup": LOOKUP, **COLUMNS, **{name: FieldValue(name) for name in VELOCITY_FIELDS}}
-STAGES = (Stage("move", MIGRATE, (in_turn(MOVE, SETTLE),), VALUES, over="tracers"),)
+STAGES = (Stage("move", (in_turn(MOVE, SETTLE),), VALUES, over="tracers", kernel=MIGRATE),)
 TRACERS = ParticleSet("tracers", capacity=600)
 
 

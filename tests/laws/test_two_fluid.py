@@ -12,7 +12,8 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.two_fluid.observers import FLOWS, LEAST_LOOKS, batch_means, exact_sum
-from muphy_lb.physics.two_fluid.start import widest_pores
+from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
+from muphy_lb.physics.two_fluid.structure import euler_number, structure
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.two_fluid.table import circle, contact_angle, interface
 from tests.laws.smallest import THROUGH, merged, smallest
@@ -104,6 +105,43 @@ def test_layers_slide_past_each_other_with_the_stress_of_both(ratio, within):
     assert found == pytest.approx(share * (1.5 * ratio + share**2 * (1.0 - 1.5 * ratio)), rel=within)
 
 
+def test_the_weight_of_the_second_fluid_hangs_on_its_pressure(tmp_path):
+    """Two fluids at rest between two ends: the pressure grows with depth in the second one alone, on any backend."""
+    g = 1e-4
+    np.save(tmp_path / "open.npy", np.ones((1, 4, 16), dtype=np.uint8))
+    lower = {"box_m": [[7.5, -9.0, -9.0], [99.0, 99.0, 9.0]]}
+    case = {
+        "geometry": {"file": str(tmp_path / "open.npy"), "spacing_m": 1.0, "periodic": "y"},
+        "two_fluid": {"second_acceleration_m_s2": [g, 0.0, 0.0], "second": [lower]},
+    }
+    early = []
+    for backend, n_steps in (("numpy", 100), ("cpu", 3000)):
+        with Simulation(merged(FLOW, merged(case, {"compute": {"backend": backend}}))) as sim:
+            sim.step(100)
+            early.append(sim.pressure_pa())
+            sim.step(n_steps - 100)
+            rise = np.diff(sim.pressure_pa().reshape(4, 16).mean(axis=0))
+    assert np.abs(early[0] - early[1]).max() < 1e-14
+    assert rise[-4:] == pytest.approx(g, rel=1e-2) and np.abs(rise[:4]).max() < 1e-2 * g
+
+
+def test_a_shear_wave_of_the_second_fluid_starts_with_its_own_stress(tmp_path):
+    """As one fluid of that viscosity does."""
+    np.save(tmp_path / "open.npy", np.ones((1, 12, 4), dtype=np.uint8))
+    wave = np.zeros((48, 3))
+    wave[:, 0] = 0.01 * np.sin(2.0 * np.pi * (np.arange(48) // 4) / 12)
+    tables = {"geometry": {"file": str(tmp_path / "open.npy"), "spacing_m": 1.0, "periodic": "xy"}}
+    both = merged(FLOW, tables | {"two_fluid": {"kinematic_viscosity_m2_s": 0.3, "second_saturation": 1.0}})
+    one = merged({key: table for key, table in FLOW.items() if key != "two_fluid"}, tables)
+    found = []
+    for case in (both, merged(one, {"fluid": {"kinematic_viscosity_m2_s": 0.3}})):
+        with Simulation(case) as sim:
+            sim.core.set_velocity_m_s(wave)
+            sim.step(2)
+            found.append(sim.velocity_m_s())
+    assert np.abs(found[0] - found[1]).max() < 1e-15 < np.abs(found[1]).max()
+
+
 @pytest.mark.night
 @pytest.mark.parametrize("angle_deg", [30.0, 60.0, 90.0, 120.0])
 def test_a_drop_on_a_wall_has_the_contact_angle(angle_deg):
@@ -116,6 +154,86 @@ def test_a_drop_on_a_wall_has_the_contact_angle(angle_deg):
     box = np.zeros((height, length))
     box[place[:, 1] - place[:, 1].min(), place[:, 0] - place[:, 0].min()] = phase
     assert contact_angle(box) == pytest.approx(angle_deg, abs=3.0)
+
+
+def periodic_box(tmp_path, size: int) -> dict:
+    np.save(tmp_path / "open.npy", np.ones((size, size, size), dtype=np.uint8))
+    return {"file": str(tmp_path / "open.npy"), "spacing_m": 0.5, "periodic": "xyz"}
+
+
+def test_the_structure_of_a_drop_and_of_layers_is_exact(tmp_path):
+    """Areas of the surface where the phase is 0, whose radius is known from the phase along an axis."""
+    size = 24
+    drop = {"centre_m": [5.75, 5.75, 5.75], "radius_m": 3.5}
+    layer = {"box_m": [[-9.0, -9.0, 2.9], [99.0, 99.0, 6.1]]}
+    for second, steps in ((drop, 100), (layer, 20)):
+        case = {
+            "geometry": periodic_box(tmp_path, size),
+            "lattice": {"name": "D3Q19"},
+            "two_fluid": {"second": [second]},
+        }
+        solver = Solver(case_from_dict(merged(FLOW, case)))
+        solver.step(steps)
+        found, phase = structure(solver), solver.model_field("phase").reshape(3 * (size,))
+        assert found["first_parts"] == found["second_parts"] == 1 and found["first_connected_share"] == 1.0
+        if second is drop:
+            through = interface(phase[size // 2])
+            radius = 0.5 * np.hypot(circle(*through)[2], 0.5)  # the plane lies half a voxel beside the centre
+            assert found["interface_area_m2"] == pytest.approx(4.0 * np.pi * radius**2, rel=0.02)
+            assert found["second_connected_share"] == 0.0 and found["second_euler_number"] == 1
+        else:
+            assert found["interface_area_m2"] == pytest.approx(2 * (0.5 * size) ** 2, rel=1e-4)
+            assert found["second_connected_share"] == 1.0 and found["second_euler_number"] == 0
+
+
+def test_euler_numbers_of_a_ball_a_shell_a_torus_and_their_union():
+    z, y, x = np.indices((20, 20, 44)) - 9.5
+    ball = x**2 + y**2 + z**2 < 64.0
+    shell = ball & (x**2 + y**2 + z**2 > 20.0)
+    torus = (np.hypot(x - 24.0, y) - 5.5) ** 2 + z**2 < 6.0
+    never, always = (False,) * 3, (True,) * 3
+    for shape, number in ((ball, 1), (shell, 2), (torus, 0), (ball | torus, 1), (shell | torus, 2)):
+        assert euler_number(shape, never) == number
+        assert euler_number(~shape, always) == -number + euler_number(np.ones_like(shape), always) + 2 * number
+
+
+def test_areas_of_walls_of_voxels_are_those_of_smooth_ones():
+    geometry = {"shape": "pipe", "spacing_m": 1.0, "options": {"length": 2, "radius": 12.0, "axis": "z"}}
+    two_fluid = {"contact_angle_deg": 60.0, "second": [{"box_m": [[-9.0, -9.0, -9.0], [12.0, 99.0, 9.0]]}]}
+    case = {"geometry": geometry, "lattice": {"name": "D3Q19"}, "two_fluid": two_fluid}
+    solver = Solver(case_from_dict(merged(FLOW, case)))
+    found, radius = structure(solver), (solver.header.n_nodes / 2.0 / np.pi) ** 0.5
+    of_both = found["first_wall_area_m2"], found["second_wall_area_m2"]
+    assert sum(of_both) == pytest.approx(2.0 * 2.0 * np.pi * radius, rel=0.015)
+    assert of_both[1] == pytest.approx(of_both[0], rel=0.07)  # by a column of voxels
+
+
+@pytest.mark.parametrize(("first_wets", "wanted"), [(True, 0.7), (True, 0.2), (False, 0.7), (False, 0.2)])
+def test_a_fluid_advances_through_wide_pores_unless_it_wets(first_wets, wanted):
+    """From a room on the left, where the second one is, into a wide and a narrow channel, or back."""
+    fluid = np.zeros((1, 14, 30), dtype=np.uint8)
+    fluid[0, 1:13, 1:10], fluid[0, 1:7, 10:29], fluid[0, 10:12, 10:29] = FLUID, FLUID, FLUID
+    nodes = build_nodes(Voxels(fluid))
+    x, y = nodes.coordinates()[:, 0], nodes.coordinates()[:, 1]
+    phase = np.where(x < 10, -1.0, 1.0)
+    phase[x == 10] = 0.5
+    found = exchanged(nodes, phase, wanted, first_wets)
+    assert abs((0.5 - 0.5 * found).sum() - wanted * nodes.n_nodes) < 1.0
+    moved, second_gains = found != phase, wanted > 0.5
+    assert (found[moved] == (-1.0 if second_gains else 1.0)).all()
+    into_wide = first_wets == second_gains
+    if second_gains:
+        full, deep = ((y < 8) == into_wide) & (x >= 10), moved & (x > 20)
+        assert moved[full].all() if not into_wide else not moved[~full].any()
+        assert set(y[deep] < 8) <= {into_wide}
+    else:
+        assert x[moved].min() < 9
+
+
+def test_a_fluid_that_is_nowhere_cannot_advance():
+    nodes = build_nodes(Voxels(np.full((1, 4, 6), FLUID, dtype=np.uint8)))
+    with pytest.raises(InputError, match=r"second_saturation is 0\.3, which no advance"):
+        exchanged(nodes, np.ones(nodes.n_nodes), 0.3, True)
 
 
 def test_exchanged_fluids_move_alike():
@@ -131,6 +249,27 @@ def test_exchanged_fluids_move_alike():
         solver.step(150)
         phases.append(solver.model_field("phase"))
     assert np.abs(phases[0]).max() == 1.0 and np.array_equal(phases[0], -phases[1])
+
+
+def test_axes_are_alike(tmp_path):
+    """A flow in a rock with its axes permuted is the same flow."""
+    rng, phases = np.random.default_rng(5), []
+    rock, second = rng.random((10, 10, 10)) < 0.75, rng.random((10, 10, 10)) < 0.5
+    for axes in ((0, 1, 2), (2, 0, 1)):
+        np.save(tmp_path / "rock.npy", rock.transpose(axes).astype(np.uint8))
+        np.save(tmp_path / "phase.npy", np.where(second, -1.0, 1.0).transpose(axes))
+        force = np.array([1e-4, 0.0, 0.0])[[2 - axes[2 - axis] for axis in range(3)]]
+        two_fluid = {"contact_angle_deg": 50.0, "initial_file": str(tmp_path / "phase.npy")}
+        case = {
+            "geometry": {"file": str(tmp_path / "rock.npy"), "spacing_m": 1.0, "periodic": "xyz", "keep": "all"},
+            **{"lattice": {"name": "D3Q19"}, "flow": {"acceleration_m_s2": force.tolist()}, "two_fluid": two_fluid},
+        }
+        solver = Solver(case_from_dict(merged(FLOW, case)))
+        solver.step(60)
+        box = np.full((10, 10, 10), np.nan)
+        box.reshape(-1)[solver.nodes.voxel] = solver.model_field("phase")
+        phases.append(box.transpose(np.argsort(axes)))
+    assert np.nanmax(np.abs(phases[0] - phases[1])) < 1e-10 < np.nanstd(phases[0])
 
 
 def test_a_fluid_that_enters_takes_the_volume_that_flows():
@@ -235,7 +374,7 @@ def test_the_error_of_a_mean_flow_holds_its_noise_and_its_drift():
         ({"two_fluid": {"initial_file": "a.npy"}}, "has second and initial_file; give one of them"),
         ({"two_fluid": {"second_saturation": 0.3}}, "has second and second_saturation; give one of them"),
         (
-            {"openings": [THROUGH[0] | {"blocks_second": True}, THROUGH[1]]},
+            {"openings": [{"name": "inlet", "velocity_m_s": 0.01} | {"blocks_second": True}, THROUGH[1]]},
             r"openings\.inlet has blocks_second, but no pressure_pa",
         ),
         (
@@ -302,5 +441,6 @@ def test_sums_of_amounts_are_exact_beyond_the_range_of_an_integer():
 def test_a_wall_has_its_own_angle():
     walls = [{"name": "low", "box_m": [[-1.0, -1.0, -1.0], [20.0, 0.0, 1.0]], "wetting_angle_deg": 120.0}]
     solver = Solver(smallest("two_fluid", walls=walls, openings=THROUGH, geometry={"options": {"ends": "open"}}))
+    assert "capillary number of what enters 0.3: a tenth" in solver.describe()
     cotangent = solver.local_field("contact_cotangent")
     assert sorted(np.unique(np.round(cotangent, 6))) == pytest.approx([-0.57735, 0.0, 0.57735], abs=1e-5)

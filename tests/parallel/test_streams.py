@@ -45,10 +45,7 @@ THROUGH = "bouzidi between openings"
 BETWEEN_OPENINGS = ScalarBoundary(np.array([FLUX, FIXED, OUTFLOW]), np.array([0.0, 0.3, 0.0]), n_walls=0)
 # Kernels of a step whose queue is that of their nodes, or is their last argument; openings and the next row of a
 # schedule have one of their own, and walls are of the edge.
-OVER_NODES = (
-    *("stream_collide", "stencil", "scalar_streaming", "neighbours", "each", "clear", "arriving"),
-    *("crossing", "stored", "moments", "refill"),
-)
+OVER_NODES = ("stream_collide", "stencil", "scalar_streaming", "at_nodes", "arriving", "moments", "refill")
 ON_GIVEN_QUEUE = ("extrapolation", "count_step")
 ON_EITHER = OVER_NODES + ON_GIVEN_QUEUE
 OF_MESSAGES = ("gather", "scatter", "scatter_add")

@@ -15,8 +15,9 @@ from muphy_lb.backends.cuda.access import Populations
 from muphy_lb.base.precision import FP32
 from muphy_lb.lattice import D3Q19
 from muphy_lb.model.isothermal import Fluid
-from muphy_lb.model.model import ARRIVING, CLEAR, DRAG, MIGRATE, PARTICLES, SHARE
+from muphy_lb.model.model import DRAG, MIGRATE, NODES, SHARE, VELOCITIES
 from muphy_lb.physics.particles.beads.model import AT_REST
+from muphy_lb.physics.particles.beads.motion import ARRIVING
 from muphy_lb.physics.particles.tracers.species import with_tracers
 from tests.laws.test_beads import CHAINS, SINGLE, BeadSetup
 from tests.laws.test_beads_through_openings import Through
@@ -58,21 +59,24 @@ def main() -> int:
 def kernel_of(stage, engine) -> tuple:
     """The kernel of a stage, and the types of its arguments."""
     values = tuple(typeof(engine.parameters.values(each, stage.parameters, 0)) for each in stage.operators)
-    number, chosen = types.int64, (WORDS, types.uint32, types.uint32, types.uint32)
-    if stage.kernel == CLEAR:
-        return stage_skeletons.clear, (*chosen, types.uint32, FORCES)
+    number, of_nodes = types.int64, (types.uint32, types.uint32)
+    if stage.where:
+        of_nodes = (WORDS, types.uint32, *of_nodes)
+    over = stage_skeletons.over_words if stage.where else stage_skeletons.over_range
+    how = *stage.operators, D3Q19, FP32
     if stage.kernel == DRAG:
         return drag(stage, engine, values)
-    how = *stage.operators, D3Q19, FP32
-    if stage.kernel == ARRIVING:
-        (operator,), is_chosen = stage.operators, stage.where is not None
-        kernel = stage_skeletons.arriving(operator, populations(engine), is_chosen, D3Q19, FP32)
-        return kernel, (REAL, WORDS, WORDS, *(chosen if is_chosen else (number, number)), REAL, *values)
+    if stage.kernel == VELOCITIES:
+        at = stage_skeletons.velocities(stage.operators[0], populations(engine), D3Q19, FP32)
+        return over(at), (types.Tuple((REAL, WORDS, WORDS, REAL)), *of_nodes, *values)
+    if stage.over == NODES:
+        at = stage_skeletons.at_node(stage.operators, None, None, 0, D3Q19, FP32)
+        return over(at), (types.Tuple(()), *of_nodes, *values)
     if stage.kernel == MIGRATE:
         (bound,) = engine.particles._sets.values()
         given = bound.arrays, bound._migration[0]
         return particle_skeletons.update_and_send(*how), (*map(typeof, given), number, number, *values)
-    if stage.kernel == PARTICLES:
+    if not stage.kernel:
         return particle_skeletons.particles(*how), (typeof(np.zeros(1, np.int64)), *values)
     return particle_skeletons.over_range(*how), (number, number, *values)
 
@@ -86,7 +90,7 @@ def populations(engine) -> Populations:
 def drag(stage, engine, values) -> tuple:
     """The kernel of forces between particles and nodes, and the types of its arguments."""
     pushes = bool(stage.writes)
-    coupling = Coupling(stage.nearest, stage.takes_field, pushes)
+    coupling = Coupling(stage.nearest, engine.model.fills_everywhere(ARRIVING), pushes)
     kernel = particle_skeletons.drag(stage.operators, populations(engine), coupling, D3Q19, FP32)
     particles, _ = engine.particles.of_set(stage.over)
     flags = typeof(np.zeros(1, np.int8))

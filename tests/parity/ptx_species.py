@@ -8,12 +8,13 @@ import sys
 import numpy as np
 from numba import typeof, types
 
-from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons
+from muphy_lb.backends.cuda import boundary_skeletons, skeletons
 from muphy_lb.base.precision import FP32, FP64
-from muphy_lb.model.model import EACH, SCALAR_STREAMING
+from muphy_lb.model.model import NODES
 from muphy_lb.run.solver import Solver
 from tests.laws.smallest import smallest
 from tests.parity.ptx import CAPABILITY, pretend, ptx_of
+from tests.parity.ptx_surface import composed
 
 WORDS, NUMBERS = (typeof(np.zeros(1, dtype)) for dtype in (np.uint32, np.int64))
 
@@ -29,12 +30,13 @@ def main() -> int:
             for stage in engine.model.stages:
                 (operator,) = stage.operators
                 values = typeof(engine.parameters.values(operator, stage.parameters, 0))
-                if stage.kernel == SCALAR_STREAMING:
-                    n_entries = engine.fields.table_of(stage.field).table.n_entries
+                if engine.model.kernel_of(stage) == "scalar_streaming":
+                    n_entries = engine.fields.table_of(stage.writes[0]).table.n_entries
                     kernel = skeletons.scalar_streaming(operator, n_entries, lattice, precision, np.uint32)
                     ptx_of(kernel, (real, real, WORDS, WORDS, number, number, number, values))
-                elif stage.kernel == EACH:
-                    ptx_of(particle_skeletons.over_range(operator, lattice, precision), (number, number, values))
+                elif stage.over == NODES:
+                    kernel, ahead = composed(stage, stage.operators, None, None, (lattice, precision))
+                    ptx_of(kernel, (*ahead, values))
                 print(name, stage.name, precision.name, flush=True)
         ptx_of(skeletons.extrapolation, (real, real, NUMBERS, real, real))
         ptx_of(skeletons.saturation(precision), (real, real, NUMBERS, NUMBERS, real, real, real))

@@ -14,12 +14,13 @@ from numba import typeof, types
 
 from muphy_lb.backends.cuda import skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import Populations
+from muphy_lb.backends.cuda.stage_skeletons import Arriving
 from muphy_lb.base.precision import FP64
 from muphy_lb.lattice import D3Q19
-from muphy_lb.model.model import CROSSING, REFILL
+from muphy_lb.model.model import ARRIVING, REFILL
 from tests.free_surface import SurfaceSetup
 from tests.parity.ptx import CAPABILITY, pretend, ptx_of, refuse_without_compiler
-from tests.parity.ptx_surface import AMONG, CANDIDATES, CELLS, RANGE, TABLE, WORDS
+from tests.parity.ptx_surface import AMONG, CANDIDATES, CELLS, RANGE, TABLE, WORDS, composed
 from tests.support import build_engine, random_nodes
 
 BUFFER = types.Array(types.float64, 1, "C")
@@ -40,14 +41,14 @@ def kernels(streaming: str):
         values = typeof(engine.parameters.values(model.collision, model.parameters, 0))
         for stage in model.stages:
             given = tuple(engine.parameters.values(each, stage.parameters, 0) for each in stage.operators)
-            if stage.kernel == CROSSING:
-                arriving = Populations(pattern.load, n_entries, np.uint32)
-                kernel = stage_skeletons.crossing(stage.operators[0], arriving, left, D3Q19.q - 1, *how)
-                yield stage.name, phase, kernel, (BUFFER, *TABLE, *tables[1:], typeof(given[0]))
-            if stage.kernel == CROSSING and not pattern.in_place:
-                both = *stage.operators, model.collision
-                kernel = stage_skeletons.crossing_and_collision(both, pattern, left, D3Q19.q - 1, *how)
-                yield "both", phase, kernel, (BUFFER, BUFFER, *TABLE, *tables[1:], typeof(given[0]), values)
+            if ARRIVING in stage.writes:
+                arriving = Arriving(Populations(pattern.load, n_entries, np.uint32), True)
+                kernel, ahead = composed(stage, stage.operators, arriving, left, how)
+                yield stage.name, phase, kernel, (*ahead, typeof(given[0]))
+            if ARRIVING in stage.writes and not pattern.in_place:
+                both, arriving = (*stage.operators, model.collision), arriving._replace(stores_at=pattern.store)
+                kernel, ahead = composed(stage, both, arriving, left, (*how, values))
+                yield "both", phase, kernel, (*ahead, typeof(given[0]))
             if stage.kernel == REFILL:
                 kernel = stage_skeletons.refill(stage.operators, after, D3Q19.q - 1, *how)
                 sources = types.Tuple((CELLS, types.uint8, types.int64))

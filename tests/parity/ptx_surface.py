@@ -11,10 +11,10 @@ from numba import typeof, types
 from muphy_lb.backends.arrays import Collected, SumArrays
 from muphy_lb.backends.cuda import skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import Populations
-from muphy_lb.backends.cuda.stage_skeletons import Candidates, Flags
+from muphy_lb.backends.cuda.stage_skeletons import Arriving, Candidates, Flags
 from muphy_lb.base.precision import FP32, FP64
 from muphy_lb.lattice import D2Q9, D3Q19
-from muphy_lb.model.model import COLLECT, CROSSING, EACH, MOMENTS, NEIGHBOURS, REFILL, STORED
+from muphy_lb.model.model import ARRIVING, COLLECT, REFILL, STORED
 from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
@@ -38,25 +38,35 @@ TENSE = {
 """Away from walls a surface with a contact angle is that without."""
 
 
+def composed(stage, operators, arriving, stored, how):
+    """The kernel of a stage that is composed from its access, and the types of its arguments ahead of the values;
+    ``arriving`` and ``stored``: as of ``at_node``. Its nodes collide with a second operator, whose values come last."""
+    lattice, precision, *of_collision = how
+    buffer, tables = types.Array(typeof(precision.real(0)), 1, "C"), []
+    arriving, stored = arriving if ARRIVING in stage.reads else None, stored if STORED in stage.reads else None
+    n_neighbours = lattice.q - 1 if stage.reads_at_neighbours else 0
+    if arriving:
+        tables.append(types.Tuple((buffer, *TABLE, *((buffer, *of_collision) if of_collision else ()))))
+    if stored:
+        tables.append(types.Tuple((buffer, *TABLE)))
+    if n_neighbours:
+        tables.append(WORDS)
+    at = stage_skeletons.at_node(operators, arriving, stored, n_neighbours, lattice, precision)
+    if stage.where:
+        return stage_skeletons.over_chosen(at), (types.Tuple(tables), CANDIDATES)
+    return stage_skeletons.over_range(at), (types.Tuple(tables), *RANGE)
+
+
 def kernel_of(stage, operators, pattern, lattice, precision):
-    """The kernel of a stage, and the types of its arguments between the tables and the parameters."""
-    how = lattice, precision
-    rows = tuple(range(lattice.q))
-    stored, n_neighbours = Populations(rows, 0, np.uint32), lattice.q - 1
-    buffer = types.Array(typeof(precision.real(0)), 1, "C")
-    if stage.kernel == EACH:
-        return stage_skeletons.each(operators[0], *how), (CANDIDATES,)
-    if stage.kernel == NEIGHBOURS:
-        return stage_skeletons.neighbours(operators[0], n_neighbours, *how, True), (WORDS, CANDIDATES)
-    tables = (buffer, *TABLE, WORDS, CANDIDATES)
-    if stage.kernel == CROSSING:
-        arriving = Populations(pattern.load, len(pattern.directions), np.uint32)
-        kernel = stage_skeletons.crossing(operators[0], arriving, stored, n_neighbours, *how)
-        return kernel, (buffer, *TABLE, *tables[1:])
-    if stage.kernel == STORED:
-        return stage_skeletons.stored(operators[0], stored, n_neighbours, *how), tables
-    sources = types.Tuple((CELLS, types.uint8, types.int64))
-    return stage_skeletons.refill(operators, stored, n_neighbours, *how), (*tables, sources, buffer)
+    """The kernel of a stage, and the types of its arguments ahead of the values."""
+    stored, how = Populations(tuple(range(lattice.q)), 0, np.uint32), (lattice, precision)
+    if stage.kernel == REFILL:
+        buffer = types.Array(typeof(precision.real(0)), 1, "C")
+        sources = types.Tuple((CELLS, types.uint8, types.int64))
+        kernel = stage_skeletons.refill(operators, stored, lattice.q - 1, *how)
+        return kernel, (buffer, *TABLE, WORDS, CANDIDATES, sources, buffer)
+    arriving = Arriving(Populations(pattern.load, len(pattern.directions), np.uint32), True)
+    return composed(stage, operators[:1], arriving, stored, how)
 
 
 def main() -> int:
@@ -72,7 +82,7 @@ def main() -> int:
         engine = build_engine(random_nodes(lattice, openings=False), setup)
         pattern, rows = engine.addresses.patterns[0], tuple(range(lattice.q))
         for stage in engine.model.stages:
-            if stage.kernel in (MOMENTS, COLLECT):
+            if engine.model.kernel_of(stage) in ("moments", COLLECT):
                 continue
             given = [engine.parameters.values(each, stage.parameters, 0) for each in stage.operators]
             both = stage.kernel == REFILL
@@ -94,12 +104,10 @@ def main() -> int:
         ptx_of(kernel, (buffer, *TABLE, CELLS, types.int64, result, of_measure, typeof(engine.measuring(0))))
         print(precision.name, "extent", flush=True)
         (stage,) = engine.model.between
-        operators, given = (
-            (*stage.operators, collide),
-            engine.parameters.values(stage.operators[0], stage.parameters, 0),
-        )
-        kernel = stage_skeletons.crossing_and_collision(operators, pattern, *how)
-        ptx_of(kernel, (buffer, buffer, *TABLE, *TABLE, WORDS, CANDIDATES, typeof(given), values))
+        given = engine.parameters.values(stage.operators[0], stage.parameters, 0)
+        arriving = Arriving(Populations(pattern.load, len(pattern.directions), np.uint32), True, pattern.store)
+        kernel, ahead = composed(stage, (*stage.operators, collide), arriving, how[0], (lattice, precision, values))
+        ptx_of(kernel, (*ahead, typeof(given)))
         print(precision.name, "exchange, stream and collide", flush=True)
     return 0
 

@@ -1,10 +1,7 @@
 """Published numbers and analytic solutions that only tests of the references need.
 
 Sources as of the module of :mod:`muphy_lb.validation.flow` that each belongs to; ``SANGANI_ACRIVOS``:
-table 1 of Sangani and Acrivos, Int. J. Multiphase Flow 8, 193 (1982), from a public transcription; ``REATTACHMENT``:
-where the flow behind a backward-facing step of expansion 2 reattaches, Erturk, Comput. Fluids 37, 633 (2008), the value
-at Re 600 from a public transcription, the others from memory. There Re is U 2h / nu with the mean inlet velocity U and
-the height h of inlet and step; the inlet profile is parabolic.
+table 1 of Sangani and Acrivos, Int. J. Multiphase Flow 8, 193 (1982), from a public transcription.
 """
 
 from types import MappingProxyType
@@ -13,15 +10,12 @@ import numpy as np
 
 from muphy_lb.validation.flow import rheology, schaefer_turek
 from muphy_lb.validation.flow.rheology import Casson, PowerLaw
-from muphy_lb.validation.flow.schaefer_turek import DENSITY_KG_M3, DIAMETER_M, HEIGHT_M
+from muphy_lb.validation.flow.schaefer_turek import DIAMETER_M
 from muphy_lb.validation.flow.spheres import BODY, FACE, SIMPLE
 from muphy_lb.validation.flow.womersley import PipeWomersley
 
 N_TERMS = 500  # of the series of a duct
 HASIMOTO = MappingProxyType({SIMPLE: 1.7601, BODY: 1.7918, FACE: 1.7917})  # A of 1 / K = 1 - A c^(1/3) + c - ...
-REATTACHMENT = MappingProxyType(
-    {100: 2.922, 200: 4.982, 300: 6.751, 400: 8.237, 500: 9.420, 600: 10.349, 800: 11.834, 1000: 13.121}
-)  # Reynolds number: length over step height
 SANGANI_ACRIVOS = MappingProxyType(
     {
         0.05: 15.56,
@@ -87,29 +81,6 @@ def casson_channel_velocity(y, half_width: float, acceleration: float, law: Cass
     newtonian = 0.5 * acceleration * (half_width**2 - y**2)
     mixed = 4.0 / 3.0 * law.k0 * np.sqrt(acceleration) * (half_width**1.5 - y**1.5)
     return (newtonian - mixed + law.k0**2 * (half_width - y)) / law.k1**2
-
-
-def inflow_2d(y_m, mean_m_s: float) -> np.ndarray:
-    """Parabolic inlet velocity [m/s] at the heights ``y_m`` [m] above the lower wall."""
-    y_m = np.asarray(y_m, dtype=np.float64)
-    return 6.0 * mean_m_s * y_m * (HEIGHT_M - y_m) / HEIGHT_M**2
-
-
-def inflow_3d(y_m, z_m, mean_m_s: float) -> np.ndarray:
-    """Inlet velocity [m/s] of the square section at the distances ``y_m``, ``z_m`` [m] from two of its walls."""
-    y_m, z_m = np.asarray(y_m, dtype=np.float64), np.asarray(z_m, dtype=np.float64)
-    return 36.0 * mean_m_s * y_m * z_m * (HEIGHT_M - y_m) * (HEIGHT_M - z_m) / HEIGHT_M**4
-
-
-def force_coefficient(force_n: float, mean_m_s: float, span_m: float = 1.0) -> float:
-    """Drag or lift coefficient 2 F / (rho U^2 D span) of a force [N] on the cylinder; in 2D of a force per metre."""
-    return 2.0 * force_n / (DENSITY_KG_M3 * mean_m_s**2 * DIAMETER_M * span_m)
-
-
-def schiller_naumann(reynolds) -> np.ndarray:
-    """Drag coefficient 24 / Re (1 + 0.15 Re^0.687) of a single sphere, Re below 800; good to 5 %."""
-    reynolds = np.asarray(reynolds, dtype=np.float64)
-    return 24.0 / reynolds * (1.0 + 0.15 * reynolds**0.687)
 
 
 def fitted_series(solid_fraction) -> np.ndarray:

@@ -36,11 +36,13 @@ def test_every_folder_is_a_package():
     assert not [str(folder.relative_to(ROOT)) for folder in folders if not (folder / "__init__.py").exists()]
 
 
-def test_the_subject_of_a_docstring_is_a_noun():
+def test_the_subjects_of_docstrings_are_nouns():
     """A clause as subject ("What a rank sends ...") must be decoded; a noun of the field says it at once."""
-    begins = re.compile(r"(What(ever)?|Who(ever|se)?|Nobody|That|Those|One of)\b")
+    clauses = r"(What(ever)?|Who(ever|se)?|Nobody|That of|Those (of|that|who)|One of)\b"
+    begins = re.compile(rf"(^|(?<=\n\n)|(?<=[.:] )){clauses}|^(That|Those)\b")
     texts = [(each.place, each.tree) for each in modules()] + [(each.place, each.node) for each in definitions()]
-    offenders = [place for place, node in texts if begins.match(ast.get_docstring(node) or "")]
+    lines = re.compile(r"(?<!\n)\n(?!\n) *")  # of one paragraph
+    offenders = [place for place, node in texts if begins.search(lines.sub(" ", ast.get_docstring(node) or ""))]
     assert not offenders, report(offenders)
 
 

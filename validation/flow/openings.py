@@ -2,7 +2,7 @@
 
 The gradient in the middle is the difference of the pressures over the distance of the planes, whatever happens at the
 openings, and so is the flow rate that of Hagen and Poiseuille. Behind an inlet with a parabolic profile the flow is
-developed at once, and the pressure told at its plane is that of the gradient.
+developed at once, and the pressure reported at its plane is that of the gradient.
 """
 
 from collections.abc import Iterator, Mapping

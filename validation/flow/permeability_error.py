@@ -9,7 +9,7 @@ truth, and so is what the throats alone let expect of the first grid. The truth 
 - voxels of body-centred spheres, of Ketton limestone in cubes with closed sides and of Finney's pack: the same voxels
   divided as finely as the study goes. That limit has a bar of its own: bars that meet agree.
 
-Throats are judged by the last kind alone: they tell of voxels as they are, not of the walls that these stand for.
+Throats are judged by the last kind alone: they test voxels as they are, not the walls that these stand for.
 """
 
 import zipfile

@@ -10,7 +10,6 @@ memory, but its first six terms follow from Hasimoto, J. Fluid Mech. 5, 317 (195
 
 from collections.abc import Iterator
 from itertools import product
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +37,6 @@ ZICK_HOMSY = {
     0.45: 28.1,
     0.5236: 42.1,
 }  # simple cubic: solid fraction to K
-REMEMBERED = MappingProxyType({(BODY, 0.6802): 162.9, (FACE, 0.7405): 435.0})  # Zick and Homsy, touching, from memory
 SERIES_LIMIT = 0.85  # (c / c_max)^(1/3) up to which 31 terms are enough
 LATTICE_K = {
     (SIMPLE, 0.125): {24: 4.2812, 36: 4.2933, 48: 4.2935},
@@ -176,5 +174,3 @@ def _rows(size: int, lattice: str, fraction: float, rule: str, flow: Drag, setti
         yield relative(f"K, {where}, lattice value", BOUNCE_BACK_K[size], flow.k, regression)
     elif literature is None:
         yield shown(f"K, {where}, central-linear", other, flow.k)
-    if (lattice, fraction) in REMEMBERED:
-        yield shown(f"K, {where}, reference from memory", REMEMBERED[lattice, fraction], flow.k)

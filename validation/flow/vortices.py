@@ -3,7 +3,7 @@
 Source: Taylor and Green, Proc. R. Soc. A 158, 499 (1937); in this form Krueger et al., The Lattice Boltzmann Method
 (2017), appendix A.3.
 
-What voxels do not resolve shows in the spectrum: energy must fall towards the shortest waves. A collision that does not
+Unresolved motion shows in the spectrum: energy must fall towards the shortest waves. A collision that does not
 damp them collects noise there, and the enstrophy comes out many times too large.
 
 The start is u = U sin(x/L) cos(y/L) cos(z/L), v = -U cos(x/L) sin(y/L) cos(z/L), w = 0 in a periodic box of 2 pi L;

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import jv
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2
@@ -21,23 +22,6 @@ from muphy_lb.validation.case import DEFAULT, Settings, Skipped, absolute, case,
 from muphy_lb.validation.flows import from_axis, lattice_simulation, order_of_convergence, start_along
 from muphy_lb.validation.limits import HALF, NO_ORDERS, in_half, left_out_rules, order_at_least
 from muphy_lb.validation.plot import Plot, Series, convergence
-
-LARGEST_ARGUMENT = 30.0
-N_ANGLES = 128  # aliases as J_n+128, which is below 1e-60 for arguments up to 30
-
-
-def bessel_j(order: int, z) -> np.ndarray:
-    """Bessel function J of order 0 or 1 for complex ``z``.
-
-    Bessel's integral by the trapezoidal rule, which converges faster than any power for a periodic integrand; its terms
-    are no larger than exp(abs(Im z)), as J itself is, so that nothing cancels. Raises InputError: abs(z) above 30.
-    """
-    z = np.asarray(z, dtype=np.complex128)
-    largest = float(np.abs(z).max(initial=0.0))
-    if not largest <= LARGEST_ARGUMENT:
-        raise InputError(f"bessel_j: |z| is {largest:g}; allowed: up to {LARGEST_ARGUMENT:g}; use a smaller argument")
-    angles = 2.0 * np.pi * np.arange(N_ANGLES) / N_ANGLES
-    return np.exp(1j * (z[..., None] * np.sin(angles) - order * angles)).mean(axis=-1)
 
 
 @dataclass(frozen=True)
@@ -99,14 +83,14 @@ class PlaneWomersley(Womersley):
 
 @dataclass(frozen=True)
 class PipeWomersley(Womersley):
-    """In a round pipe: shape = J0(z r / R) / J0(z), z = i^(3/2) alpha; alpha up to 30."""
+    """In a round pipe: shape = J0(z r / R) / J0(z), z = i^(3/2) alpha."""
 
     @property
     def _argument(self) -> complex:
         return self.number * np.exp(0.75j * np.pi)
 
     def _shape(self, position):
-        return bessel_j(0, self._argument * position) / bessel_j(0, self._argument)
+        return jv(0, self._argument * position) / jv(0, self._argument)
 
     def stress_factor(self) -> complex:
         """Complex amplitude of the wall shear stress over that of a flow so slow that it is always steady, in which it
@@ -114,7 +98,7 @@ class PipeWomersley(Womersley):
         return complex(self._mean_shape())
 
     def _mean_shape(self):
-        return 2.0 * bessel_j(1, self._argument) / (self._argument * bessel_j(0, self._argument))
+        return 2.0 * jv(1, self._argument) / (self._argument * jv(0, self._argument))
 
 
 LINEAR = {"equilibrium": "stokes"}

@@ -253,7 +253,7 @@ def variances(simulation: Solver, n_draws: int, age: int) -> np.ndarray:
     ``age`` steps after each of some independent states of thermal equilibrium.
 
     Populations in equilibrium are independent numbers, before collisions as after them; if noise and dissipation were
-    out of balance anywhere, they would not stay so. What all states have in common, a mean flow, does not count.
+    out of balance anywhere, they would not stay so. A mean flow, common to all states, does not count.
     """
     rng, engine = np.random.default_rng(1), simulation.engine
     total, square = np.zeros((2, 4, simulation.header.n_nodes))

@@ -9,9 +9,8 @@ which is the solution of Prosperetti, Phys. Fluids 19, 195 (1976). It is derived
 and the two of vanishing stress, and stands for a depth h with omega_0^2 = (g k + sigma k^3 / rho) tanh(k h).
 
 A standing wave of the amplitude a on a deep liquid swings slower by a share of (k a)^2 of its frequency: 1/8 by gravity
-(Penney, Price, Phil. Trans. R. Soc. A 244, 254 (1952), from memory), and 17/64 by surface tension, computed with
-potential flow expanded to fifth order in the elevation: 0.265 at k a = 0.1 (by gravity 0.119), 0.262 at 0.2. There a^2
-is taken as its mean over the time of the fit.
+and 17/64 by surface tension, computed with potential flow expanded to fifth order in the elevation: 0.119 and 0.265 at
+k a = 0.1, the latter 0.262 at 0.2. There a^2 is taken as its mean over the time of the fit.
 
 The liquid of a tank that is tilted a little, at once, swings about the new level with the natural frequency. The
 gravest of the antisymmetric modes of a rectangular tank of length L and depth h has the shape cos(k x), k = pi / L, and

@@ -5,13 +5,12 @@ cos(k_n x), k_n = n pi / L, the linear conditions at the surface, and x = L / 2 
 
     q_1'' + 2 gamma q_1' + omega^2 q_1 = -omega^2 / g 4 L / pi^2 a(t),   omega^2 = g k tanh(k h),   k = pi / L,
 
-derived here (as Ibrahim, Liquid Sloshing Dynamics, Cambridge 2005, section 2.2, from memory, without gamma). At rest at
-the start, with a = A sin(0.9 omega t), the amplitude rises and falls within ten periods, and rises to ten times that of
-a tank at rest under A, less what viscosity takes.
+derived here. At rest at the start, with a = A sin(0.9 omega t), the amplitude rises and falls within ten periods, and
+rises to ten times that of a tank at rest under A, less what viscosity takes.
 
-That is 2 nu k^2 in the bulk, and from the Stokes layers of thickness d = (2 nu / omega)^(1/2) at the floor and ends
-the mean of nu / d times the square of the speed beside them over twice the energy g L q^2 / 4. What a layer displaces
-lowers the frequency by the same rate (Case, Parkinson, J. Fluid Mech. 2, 172 (1957), from memory).
+That is 2 nu k^2 in the bulk, and from the Stokes layers of thickness d = (2 nu / omega)^(1/2) at the floor and ends the
+mean of nu / d times the square of the speed beside them over twice the energy g L q^2 / 4. The displacement by a layer
+lowers the frequency by the same rate.
 """
 
 from collections.abc import Iterator

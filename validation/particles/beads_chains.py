@@ -11,7 +11,7 @@ The fluid between its beads helps a chain of N along:
 
     D = D_0 / N + kT / (6 pi eta) <1 / R_h>,        1 / R_h = 1 / N^2 sum_{i != j} 1 / r_ij,
 
-D_0 that of a single bead in an infinite fluid. Averages are those of the same run. Displacements tell D only in the
+D_0 that of a single bead in an infinite fluid. Averages are those of the same run. Displacements give D only in the
 long run: the fluid that a chain has set in motion carries it on (:mod:`.beads_motion`). In a periodic box of volume V
 
     1/2 d<x^2>/dt = D_box - 2 kT / (3 V) sum_{k != 0} exp(-nu k^2 t) / (nu k^2)        (rho = 1)

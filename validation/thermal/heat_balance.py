@@ -4,7 +4,7 @@ first, so that heat flows out before the flow is steady, and no symmetry makes r
 A step changes the heat that is stored by what enters through the walls: the sum over their links of the population that
 a wall returns less the one that it got. Single steps are compared, each standing for those up to the next one that is.
 
-What round-off allows. A node passes its heat on but for the rounding of its rest population w_0 T, by eps / 2 of it at
+Bounds of round-off: a node passes its heat on but for the rounding of its rest population w_0 T, by eps / 2 of it at
 most, and a wall rounds what it returns. That is not independent from node to node: towards the steady state the heat
 that a node gains in a step becomes less than its temperature can change by, and all nodes round against it alike. So
 the bound is N eps / 2 times the mean of w_0 |T| over the nodes, plus what the walls return, a node.

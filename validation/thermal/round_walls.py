@@ -199,7 +199,7 @@ def _slab(height: int, offset: float, biot: float, method: str, settings: Settin
 
 def _developed(radius: float, condition: str, method: str, settings: Settings) -> Row:
     """Nusselt number of what the flow takes up, or of the wall's temperature, down a pipe: where all began like a
-    developed flow, and before the ends of the pipe are felt. What enters
+    developed flow, and before the ends of the pipe are felt. The heat that enters
     through the wall is convected, conducted along the pipe, and stored."""
     is_fixed, steps = condition == "fixed temperature", round(FOURIER * radius**2 / DIFFUSIVITY)
     reached = 2.0 * SPEED * steps

@@ -55,8 +55,9 @@ def add_relative_permeability_options(parser) -> None:
     parser.add_argument(
         "--saturations",
         metavar="S,...",
-        default="0.2,0.35,0.5,0.65,0.8",
-        help="saturations of the first fluid (default: %(default)s)",
+        default="0.8,0.65,0.5,0.35,0.2",
+        help="saturations of the first fluid, one after another, each from the end of the one before: falling for"
+        " drainage, then rising for imbibition, where it wets (default: %(default)s)",
     )
     _add_two_fluid_output(parser, "relative-permeability")
 

@@ -9,7 +9,7 @@ the second fluid stays in the rock once it has come through.
 import json
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +71,7 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
             rows.append({**row, "pressure_pa": pressure_pa, "capillary_pressure_pa": pressure_pa - outside_pa})
             say(_told(rows[-1]))
             sim.save(folder / f"state_{len(rows)}", overwrite=True)
-            from_root(communicator, lambda: _write(folder, case, options, rows))
+            from_root(communicator, lambda: _write(folder, case, options, rows, fluids.structure_columns))
     return 0 if all(row["is_settled"] for row in rows) else 1
 
 
@@ -137,7 +137,8 @@ class Steps:
             now = self._saturation()
             n_agreeing, before = n_agreeing + 1 if abs(now - before) <= self._within else 0, now
         found = {"first_saturation": before, "steps": sim.step_number - first, "is_settled": n_agreeing >= AGREEING}
-        return found | {"reached": ", ".join(self._reached())}
+        structure = sim.core.communicator.broadcast(self._fluids.structure(sim.core))
+        return found | structure | {"reached": ", ".join(self._reached())}
 
     def _saturation(self) -> float:
         """Saturation of the first fluid in the rock, reservoirs left out, on every rank."""
@@ -169,10 +170,10 @@ def _told(row: dict) -> str:
 
 
 def _identity(case: Case, options, folder: Path) -> dict:
-    """Origin of the points of a folder: the case as text, but for its title and files, and the change within which a
-    saturation has settled."""
+    """Origin of the points of a folder: the case as text, but for its title and output, what its files hold, and the
+    change within which a saturation has settled."""
     bare = as_case(case, [as_override(section, None) for section in ("title", "output")])
-    return {"case": bare.to_toml(folder), "settled_within": options.settled_within}
+    return {"case": bare.to_toml(folder), "contents": bare.contents(), "settled_within": options.settled_within}
 
 
 def _earlier(folder: Path, case: Case, options, pressures: list[float]) -> list[dict]:
@@ -189,6 +190,8 @@ def _earlier(folder: Path, case: Case, options, pressures: list[float]) -> list[
         then = json.loads(path.read_text(encoding="utf-8"))
         rows, changed = then["points"], changed_keys(then["case"], now["case"])
         earlier, within = [row["pressure_pa"] for row in rows], then["settled_within"]
+        other = [key for key, digest in now["contents"].items() if then["contents"].get(key) != digest]
+        changed += [f"the contents of {key}" for key in other]
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"drainage: {path} is damaged, or no record of this command; {remedy}") from error
     if within != now["settled_within"]:
@@ -200,9 +203,9 @@ def _earlier(folder: Path, case: Case, options, pressures: list[float]) -> list[
     return rows
 
 
-def _write(folder: Path, case: Case, options, rows: list[dict]) -> None:
+def _write(folder: Path, case: Case, options, rows: list[dict], of_structure: Sequence[str]) -> None:
     """The table as CSV and JSON, and its chart; the state before the last one goes."""
     curve = tuple(np.array([row[name] for row in rows]) for name in ("first_saturation", "capillary_pressure_pa"))
     labels = "Capillary pressure", "capillary pressure [Pa]"
-    write_curve(folder / FILE, rows, COLUMNS, labels, {"": curve}, **_identity(case, options, folder))
+    write_curve(folder / FILE, rows, (*COLUMNS, *of_structure), labels, {"": curve}, **_identity(case, options, folder))
     shutil.rmtree(folder / f"state_{len(rows) - 1}", ignore_errors=True)

@@ -33,7 +33,7 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
     mean pore size d; ``run.steps`` is the most. Files are written after every flow.
 
     Raises:
-        InputError: no flow of which this can be told.
+        InputError: no flow of which this can be computed.
         DivergedError: a flow became unstable.
         OutputError: a file cannot be written.
     """

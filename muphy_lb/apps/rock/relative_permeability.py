@@ -5,22 +5,26 @@ is known. With the Darcy velocity U_i of fluid i along the force g, its viscosit
 
     k_i = U_i nu_i / (U nu_1).
 
-Each saturation starts anew, with the fluid that does not wet in the widest pores.
+The first saturation starts with the fluid that does not wet in the widest pores, every other from the end of the one
+before, with the fluid advanced that gains: falling saturations of the fluid that wets are primary drainage, rising ones
+behind it imbibition.
 """
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from muphy_lb.apps.rock.curve import numbers, write_curve
-from muphy_lb.apps.rock.settled_flow import Desk, forget_flow, read_table
+from muphy_lb.apps.rock.settled_flow import Desk, Flow, changed_contents, forget_flow, keep_contents, read_table
 from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.measure.displacement import Displacement, displacement_of
+from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.permeability import Permeability, refuse_other_drives
 from muphy_lb.parallel.watchdog import Sentry
 from muphy_lb.run.criteria import STEADY
@@ -42,7 +46,10 @@ COLUMNS = (
     "capillary_number",
     "steps",
     "is_known",
+    "started_from",
 )
+"""Of the table, besides those of the structure of both fluids."""
+ANEW = "widest pores"
 
 
 def relative_permeability(options, say: Callable[[str], None], communicator) -> int:
@@ -67,7 +74,7 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
     alone = fluids.first_alone(case)
     refuse_other_drives(alone, alone.openings)
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-relative-permeability")
-    names = [f"saturation_{saturation:g}" for saturation in saturations]
+    names = _names(saturations)
     if communicator.rank == 0:
         for name in ("single", *names):
             refuse_linked_folder(folder / name)
@@ -82,15 +89,21 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
             return stopped(single.ended, folder, say)
         say(f"permeability {single.permeability.permeability_m2:.5g} m2")
         rows: list[dict] = []
+        before, is_new = "", False  # name of the flow before, and whether this call has run one
         for saturation, name in zip(saturations, names, strict=True):
             say(f"\nsaturation of the first fluid {saturation:g}, {len(rows) + 1} of {len(saturations)}")
-            summary = _flow(fluids.with_start(case, 1.0 - saturation, KNOWN_WITHIN), folder / name, desk, communicator)
+            state = os.path.relpath(folder / before / FieldSnapshots.file, case.folder) if before else None
+            start = fluids.with_start(case, 1.0 - saturation, state, KNOWN_WITHIN)
+            if not is_new:
+                say(_speed_told(single, fluids, case))
+            summary, is_new = _flow(start, folder / name, is_new, desk, communicator)
             if summary["ended"] not in (STEADY, COMPLETED):
                 return stopped(summary["ended"], folder, say)
-            rows.append(_row(summary, fluids, case, single.permeability))
+            rows.append(_row(summary, fluids, case, single.permeability) | {"started_from": before or ANEW})
+            before = name
             say(_told(rows[-1]))
             if communicator.rank == 0:
-                _write(folder, rows)
+                _write(folder, rows, fluids.structure_columns)
     return 0 if all(row["is_known"] for row in rows) else 1
 
 
@@ -104,22 +117,33 @@ def _saturations(text: str) -> list[float]:
     return found
 
 
-def _flow(case: Case, folder: Path, desk: Desk, communicator) -> dict:
-    """The summary of a flow, on every rank; what its folder holds of it is gone on with."""
-    done, resume = communicator.broadcast(_earlier(folder, case) if communicator.rank == 0 else None)
+def _names(saturations: list[float]) -> list[str]:
+    """Folder of each flow; one for each visit of a saturation."""
+    visits = [saturations[: number + 1].count(each) for number, each in enumerate(saturations)]
+    plain = [f"saturation_{each:g}" for each in saturations]
+    return [name if visit == 1 else f"{name}_{visit}" for name, visit in zip(plain, visits, strict=True)]
+
+
+def _flow(case: Case, folder: Path, is_new: bool, desk: Desk, communicator) -> tuple[dict, bool]:
+    """The summary of a flow, on every rank, and whether this call has run one; what its folder holds of it is gone on
+    with, unless this call has run the flow that it starts from (``is_new``)."""
+    done, resume = communicator.broadcast(_earlier(folder, case, is_new) if communicator.rank == 0 else None)
     if done:
         desk.say(f"{folder} holds this flow, which has ended: it is not run again")
-        return done
+        return done, is_new
     simulation = Solver(case, communicator)
+    if communicator.rank == 0:
+        keep_contents(folder, case)
     desk.say(simulation.describe())
     ended, summary = Run(simulation, folder, resume, Clock(desk.clock.started)).execute(desk.signals)
-    return communicator.broadcast(summary) or {"ended": ended}
+    return communicator.broadcast(summary) or {"ended": ended}, True
 
 
-def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
+def _earlier(folder: Path, case: Case, is_new: bool) -> tuple[dict | None, bool]:
     """The summary of this flow in a folder if it has ended, and whether there is a checkpoint of it; on rank 0."""
     path, has_checkpoint = folder / CASE_FILE, any((folder / CHECKPOINTS).glob(PATTERN))
-    if not path.exists() or path.read_text(encoding="utf-8") != case.to_toml(folder):
+    is_same = not is_new and path.exists() and path.read_text(encoding="utf-8") == case.to_toml(folder)
+    if not is_same or changed_contents(folder, case):
         if has_checkpoint:
             raise InputError(
                 f"relative-permeability: {folder} holds checkpoints of another flow; give --overwrite to begin anew, or"
@@ -127,7 +151,20 @@ def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
             )
         return None, False
     summary = read_table(folder / SUMMARY_FILE, json.loads)
-    return (summary if summary.get("ended") in (STEADY, COMPLETED) else None), has_checkpoint
+    is_done = summary.get("ended") in (STEADY, COMPLETED) and (folder / FieldSnapshots.file).exists()
+    return (summary if is_done else None), has_checkpoint
+
+
+def _speed_told(single: Flow, fluids: Displacement, case: Case) -> str:
+    """Capillary number of the first fluid alone, and what a lower one costs."""
+    found, force = single.permeability, np.array(single.permeability.acceleration_m_s2)
+    darcy = np.dot(found.darcy_velocity_m_s, force) / np.linalg.norm(force)
+    number = darcy / found.porosity * found.tortuosity * case.fluid.viscosity_m2_s * case.fluid.density_kg_m3
+    return (
+        f"capillary number of the first fluid alone under this force: {number / fluids.tension_n_m(case):.3g}; that of"
+        " both is seldom larger, unless the second one is thinner. A tenth of the force gives a tenth of it and takes"
+        f" ten times the steps: a pore diameter passes in {found.pore_size_m * found.porosity / darcy:.3g} s now"
+    )
 
 
 def _row(summary: dict, fluids: Displacement, case: Case, alone: Permeability) -> dict:
@@ -142,8 +179,8 @@ def _row(summary: dict, fluids: Displacement, case: Case, alone: Permeability) -
         row[f"{name}_relative_permeability"] = float(scale * viscosity * np.dot([mean[each] for each in flows], along))
         of_axes = np.array([error[each] for each in flows]) * along
         row[f"{name}_standard_error"] = float(scale * viscosity * np.linalg.norm(of_axes))
-    is_known = summary["ended"] == STEADY
-    return row | {"capillary_number": both["capillary_number"], "steps": summary["steps"], "is_known": is_known}
+    row |= {"capillary_number": both["capillary_number"], "steps": summary["steps"]}
+    return row | {name: both[name] for name in fluids.structure_columns} | {"is_known": summary["ended"] == STEADY}
 
 
 def _told(row: dict) -> str:
@@ -157,13 +194,14 @@ def _told(row: dict) -> str:
     )
 
 
-def _write(folder: Path, rows: list[dict]) -> None:
+def _write(folder: Path, rows: list[dict], of_structure: Sequence[str]) -> None:
     """The table as CSV and JSON, and its chart."""
-    ordered = sorted(rows, key=lambda row: row["first_saturation"])
     lines = {
         f"{fluid} fluid": tuple(
-            np.array([row[name] for row in ordered]) for name in ("first_saturation", f"{fluid}_relative_permeability")
+            np.array([row[name] for row in rows]) for name in ("first_saturation", f"{fluid}_relative_permeability")
         )
         for fluid in FLUIDS
     }
-    write_curve(folder / FILE, rows, COLUMNS, ("Relative permeability", "relative permeability"), lines)
+    write_curve(
+        folder / FILE, rows, (*COLUMNS, *of_structure), ("Relative permeability", "relative permeability"), lines
+    )

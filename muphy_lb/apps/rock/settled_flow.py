@@ -14,7 +14,7 @@ import numpy as np
 
 from muphy_lb.apps.rock.command import SHORT
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.files.atomic import refuse_linked_folder
+from muphy_lb.base.files.atomic import output_errors, refuse_linked_folder, write_text
 from muphy_lb.base.registry import packages
 from muphy_lb.case.case import Case
 from muphy_lb.measure.flow_view import whole_nodes
@@ -88,6 +88,7 @@ def _overlaps(n_coarse: int, n_fine: int) -> tuple[np.ndarray, np.ndarray, np.nd
     return low, np.where(share < 1.0, high, low), share
 
 
+CONTENTS_FILE = "contents.json"
 TOLERANCE = 1e-4
 LOOKS_PER_TIME = 10
 BARE = {
@@ -157,7 +158,7 @@ def settled_flow(
         relay: the flow starts from what it holds, if it starts at all, and is then held by it.
 
     Raises:
-        InputError: no flow of which this can be told; the folder holds checkpoints of another case.
+        InputError: no flow of which this can be computed; the folder holds checkpoints of another case.
         DivergedError: the flow became unstable.
         OutputError: a file cannot be written.
     """
@@ -174,6 +175,8 @@ def settled_flow(
         if resume:
             case = communicator.broadcast(_in_time_of(folder, case) if is_root else None)
         simulation = Solver(case, communicator, nodes)
+        if is_root:
+            keep_contents(folder, case)
         driving_acceleration(case, simulation.header)
         simulation.case = _looking(simulation)
         desk.say(simulation.describe())
@@ -207,7 +210,7 @@ def is_under_way(folder: Path, case: Case) -> bool:
 def forget_flow(folder: Path) -> None:
     """Remove what a folder holds of an earlier flow; on rank 0."""
     refuse_linked_folder(folder / CHECKPOINTS)
-    for path in (*(folder / CHECKPOINTS).glob(PATTERN), folder / SUMMARY_FILE):
+    for path in (*(folder / CHECKPOINTS).glob(PATTERN), folder / SUMMARY_FILE, folder / CONTENTS_FILE):
         path.unlink(missing_ok=True)
 
 
@@ -218,7 +221,7 @@ def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
     old = read_table(folder / CASE_FILE, tomllib.loads)
     free = TIME_STEP if is_free_of_time_step(case) else ()
     then, now = _identity(old, free), _identity(tomllib.loads(case.to_toml(folder)), free)
-    changed = [key for key in sorted({*then, *now}) if then.get(key) != now.get(key)]
+    changed = [key for key in sorted({*then, *now}) if then.get(key) != now.get(key)] + changed_contents(folder, case)
     if has_checkpoint and changed:
         raise InputError(
             f"permeability: {folder} holds checkpoints of another flow, whose case differs in {', '.join(changed)};"
@@ -246,6 +249,19 @@ def _in_time_of(folder: Path, case: Case) -> Case:
     lattice = read_table(folder / CASE_FILE, tomllib.loads)["lattice"]
     update = {key: lattice.get(key) for key in TIME_STEP}
     return case.model_copy(update={"lattice": case.lattice.model_copy(update=update)})
+
+
+def keep_contents(folder: Path, case: Case) -> None:
+    """Keep the digests of the files that a flow follows from in its folder; on rank 0. Raises OutputError."""
+    with output_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / CONTENTS_FILE, json.dumps(case.contents(), indent=1) + "\n")
+
+
+def changed_contents(folder: Path, case: Case) -> list[str]:
+    """In words, the files of a case that hold something else than when the flow in a folder began; on rank 0."""
+    then, now = read_table(folder / CONTENTS_FILE, json.loads), case.contents()
+    return [f"the contents of {key}" for key in now if then.get(key, now[key]) != now[key]]
 
 
 def read_table(path: Path, parse: Callable[[str], dict]) -> dict:

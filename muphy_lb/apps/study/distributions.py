@@ -17,8 +17,8 @@ Quantiles = Callable[[np.ndarray], np.ndarray]
 def quantiles(parameter: ParameterSection, folder: Path) -> Quantiles:
     """The quantile function of a parameter.
 
-    A lognormal distribution of mean m and standard deviation s has the logarithm's variance log(1 + (s/m)^2). That of a
-    sample of n sorted values is linear between them, the k-th of them at (k - 1/2) / n (Hazen).
+    A lognormal distribution of mean m and standard deviation s has the logarithm's variance log(1 + (s/m)^2). The
+    function of n sorted values of a sample is linear between them, the k-th of them at (k - 1/2) / n (Hazen).
 
     Args:
         folder: the folder that files are relative to.

@@ -20,7 +20,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import no_link, output_errors, write_text
 from muphy_lb.base.files.sealed import HEADER_BYTES
 from muphy_lb.base.key_units import is_number
-from muphy_lb.case.case import Case, as_case
+from muphy_lb.case.case import Case, as_case, digests, is_file_key
 from muphy_lb.case.toml import as_override
 from muphy_lb.geometry.limits import shown
 from muphy_lb.run.checkpoint import keep_only
@@ -121,13 +121,23 @@ class Members:
 
     @cached_property
     def digest(self) -> str:
-        """Text that only the same study has: of its case or function, all values, the flow that they go on from, and
-        whether they are packed, by which a steady flow is judged otherwise."""
+        """Text that only the same study has: of its case or function, all values, the contents of the files that these
+        name, the flow that they go on from, and whether they are packed, by which a steady flow is judged otherwise."""
         case, section = self.asked.case, self.asked.section
         given = [case and case.to_toml(self.folder), self.model, self.design.values.tolist()]
         given += [self.design.grid.tolist()] if self.design.has_grids else []
-        given += [section.start, self.start and _newest_header(self.start), bool(section.pack)]
+        given += [self._contents(), section.start, self.start and _newest_header(self.start), bool(section.pack)]
         return hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode()).hexdigest()
+
+    def _contents(self) -> dict[str, str]:
+        """Digests of the files that the case and the values of members name."""
+        case = self.asked.case
+        if case is None:
+            return {}
+        keys = {parameter.name: parameter.key for parameter in self.asked.section.parameters}
+        columns = [k for k, name in enumerate(self.design.names) if any(is_file_key(key) for key in keys[name])]
+        values = {str(value) for value in self.design.values[:, columns].flat}
+        return digests(case.files | {value: case.folder / value for value in values})
 
     def begin(self, overwrite: bool) -> None:
         """Claim the output folder for this study.
@@ -142,8 +152,8 @@ class Members:
             return
         if found is not None and not overwrite:
             raise InputError(
-                f"{self.folder} holds members of another study: its case, a distribution or the sampler has changed;"
-                " give --overwrite to begin anew, or another output folder with -o"
+                f"{self.folder} holds members of another study: its case, a distribution, the sampler or the contents"
+                " of a file have changed; give --overwrite to begin anew, or another output folder with -o"
             )
         if self.folder.joinpath(FOLDER).exists() and found is None and not overwrite:
             raise InputError(f"{self.folder} holds a folder {FOLDER} of something else; give another folder with -o")

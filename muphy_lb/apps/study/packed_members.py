@@ -16,7 +16,7 @@ from muphy_lb.parallel import from_root
 
 
 def run_packs(flows, numbers: Sequence[int], say: Callable[[str], None], signals) -> None:
-    """Run in packs what can be: members that have not ended and that no other process is at. What is left over runs one
+    """Run in packs what can be: members that have not ended and that no other process is at. The others run one
     after the other afterwards: members that differ in their time step or have what no pack offers, and those that
     became unstable, whose reason is told then. Collective.
 

@@ -30,6 +30,7 @@ from muphy_lb.run.folder import CHECKPOINTS, PATTERN, SUMMARY_FILE
 from muphy_lb.run.loop import ENDS, Clock, Run
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import StopSignals
+from muphy_lb.setup.distribute import DistributedGeometry
 from muphy_lb.setup.geometry import is_prepared, load_nodes
 
 OF_THE_COMPUTATION = (
@@ -124,6 +125,7 @@ class Flows:
         self.members, self.communicator, self._model = members, communicator, model
         self._key: tuple | None = None
         self._nodes: Any = None
+        self._shared: tuple[tuple, DistributedGeometry] | None = None
 
     def outcome(self, number: int, signals) -> Outcome | Stopped:
         """Run one member; a flow that cannot be run or becomes unstable is a failure with its reason. Collective.
@@ -142,7 +144,7 @@ class Flows:
     def _run(self, case: Case, folder: Path, signals) -> Outcome | Stopped:
         is_root, phases = self.communicator.rank == 0, Phases()
         resume = self.communicator.broadcast(any((folder / CHECKPOINTS).glob(PATTERN)) if is_root else None)
-        geometry = geometry_of(None, case, self.communicator) if resume else self.shared_nodes(case)
+        geometry = geometry_of(None, case, self.communicator) if resume else self._geometry_of(case)
         phases.end(NODES)
         with Sentry(self.communicator, folder), quietly():
             solver, clock = Solver(case, self.communicator, geometry), Clock()
@@ -185,18 +187,31 @@ class Flows:
         summary = self.communicator.broadcast(summary)
         return Outcome(answers_of(summary), "", summary["verdict"], summary["steps"], dict(seconds))
 
+    def _geometry_of(self, case: Case) -> DistributedGeometry:
+        """The geometry of a case, distributed: that of the member before where it is the same, with all that follows
+        from it alone."""
+        key = _geometry_key(case), case.compute
+        if self._shared is None or self._shared[0] != key:
+            self._shared = None
+            self._shared = key, DistributedGeometry(case, self.communicator, self.shared_nodes(case))
+        return self._shared[1]
+
     def shared_nodes(self, case: Case):
         """The nodes of a case on rank 0, those of the member before where the geometry is the same."""
         if is_prepared(case):
             return None
-        places = [(each.name, each.kind, each.centre_m, each.normal, each.radius_m) for each in case.openings]
-        walls = [(each.name, each.box_m) for each in case.walls]
-        key = (case.geometry, case.lattice.name, case.lattice.walls, places, walls, physics_sections(case))
-        if key != self._key:
+        if self._key != (key := _geometry_key(case)):
             with quietly():
                 self._nodes = agreed_on_root(self.communicator, lambda: load_nodes(case)[0])
             self._key = key
         return self._nodes
+
+
+def _geometry_key(case: Case) -> tuple:
+    """All of a case that its geometry follows from."""
+    places = [(each.name, each.kind, each.centre_m, each.normal, each.radius_m) for each in case.openings]
+    walls = [(each.name, each.box_m) for each in case.walls]
+    return case.geometry, case.lattice.name, case.lattice.walls, places, walls, physics_sections(case)
 
 
 def _refuse_no_step(solver: Solver) -> None:

@@ -44,27 +44,16 @@ def scalar_streaming(backend, update, arrays: records.StencilArrays, nodes: Node
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
-def neighbours(backend, update, table: records.NeighbourTable, nodes: NodeRange, values):
-    """Parallel over nodes."""
-    skeleton = stage_skeletons.neighbours(
-        update, table.n_neighbours, backend.lattice, backend.precision, nodes.where is not None
-    )
-    arguments = (table.addresses, *_chosen(nodes), values)
-    return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
-
-
-def crossing(backend, update, step: records.StreamArrays, left: State, table, nodes: NodeRange, values, collision=None):
+def at_nodes(backend, update, access: records.NodeAccess, nodes: NodeRange, values, collision=None):
     """Parallel over nodes, which collide later."""
-    locations = step.pattern.load, left.locations
-    skeleton = stage_skeletons.crossing(update, locations, table.n_neighbours, backend.lattice, backend.precision)
-    arguments = (step.old, (*step.table, *left.table, table.addresses), *_chosen(nodes), values)
-    return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
-
-
-def stored(backend, update, state: State, table: records.NeighbourTable, nodes: NodeRange, values):
-    """Parallel over nodes."""
-    skeleton = stage_skeletons.stored(update, state.locations, table.n_neighbours, backend.lattice, backend.precision)
-    arguments = (state.buffer, *state.table, table.addresses, *_chosen(nodes), values)
+    step, stored, table = access.arriving, access.stored, access.neighbours
+    populations = [(step.old, *step.table)] if step else []
+    populations += [(stored.buffer, *stored.table)] if stored else []
+    tables = (*populations, *((table.addresses,) if table else ()))
+    locations = step and step.pattern.load, access.changes, stored and stored.locations
+    how = table.n_neighbours if table else 0, backend.lattice, backend.precision, nodes.where is not None
+    skeleton = stage_skeletons.at_nodes(update, *locations, *how)
+    arguments = (tables, *_chosen(nodes), values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
@@ -193,21 +182,6 @@ def send_particles(
         return nodes
 
     return sending(move_all, particles, migration, lookup)
-
-
-def each(backend, update, nodes: NodeRange, values):
-    """Serial over all nodes of a range, parallel over chosen ones."""
-    if nodes.where is None:
-        skeleton = boundary_skeletons.over_range(update, backend.lattice, backend.precision)
-        return lambda: skeleton(nodes.first, nodes.last, values)
-    skeleton = stage_skeletons.each(update, backend.lattice, backend.precision)
-    return on_threads(nodes.last - nodes.first, lambda: skeleton(*_chosen(nodes), values))
-
-
-def clear(backend, nodes: NodeRange, kept: int, field):
-    """Parallel over nodes."""
-    arguments = (*_chosen(nodes), kept, field)
-    return on_threads(nodes.last - nodes.first, lambda: stage_skeletons.clear(*arguments))
 
 
 def by_id(backend, update, count: int, values):

@@ -42,77 +42,69 @@ def population_addresses(locations, q_count):
 
 
 @cache
-def neighbours(update_operator, n_neighbours, lattice, precision, is_chosen):
-    """Call the update with the addresses of the neighbours."""
+def at_nodes(update_operator, arriving, changes, stored, n_neighbours, lattice, precision, is_chosen):
+    """Call the update of the nodes of a range, or of the chosen ones, with what it accesses there, of which each kind
+    has a layer with its own tables.
+
+    Args:
+        arriving, stored: locations of these populations, or None.
+        changes: whether the update may change the arriving ones.
+        n_neighbours: number of the neighbours of a node whose addresses are given; 0 for none.
+        is_chosen: whether the array and the mask choose nodes.
+    """
     update = update_operator.compile(lattice, precision, bare_node_jit)
+    at = bare_node_jit(lambda memory, tables, n, values, *found: update(*found, n, values))
+    if n_neighbours:
+        at = _with_neighbours(at)
+    if stored:
+        at = _with_populations(at, stored, False, lattice.q)
+    if arriving:
+        at = _with_populations(at, arriving, changes, lattice.q)
+    q_count, real = lattice.q, precision.real
 
     @loop_jit
-    def skeleton(near, first, last, array, mask, parameters):
+    def skeleton(tables, first, last, array, mask, parameters):
         for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
-            addresses = np.empty(n_neighbours, np.int64)
+            entries, addresses = np.empty(q_count, np.int64), np.empty(n_neighbours, np.int64)
+            one = np.empty(q_count, np.int64), np.empty(q_count, real)
+            other = np.empty(q_count, np.int64), np.empty(q_count, real)
             start = first + chunk * CHUNK_NODES
             for n in range(start, min(last, start + CHUNK_NODES)):
                 if not is_chosen or array[n] & mask:
-                    find_neighbours(addresses, near, n)
-                    update(addresses, n, parameters)
+                    at((entries, addresses, one, other), tables, n, parameters)
 
     return skeleton
 
 
-@cache
-def each(update_operator, lattice, precision):
-    """Call the update of the chosen nodes."""
-    update = update_operator.compile(lattice, precision, bare_node_jit)
+def _with_neighbours(layer):
+    @bare_node_jit
+    def at(memory, tables, n, values, *found):
+        find_neighbours(memory[1], tables[0], n)
+        return layer(memory, tables[1:], n, values, *found, memory[1])
 
-    @loop_jit
-    def skeleton(first, last, array, mask, parameters):
-        for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
-            start = first + chunk * CHUNK_NODES
-            for n in range(start, min(last, start + CHUNK_NODES)):
-                if array[n] & mask:
-                    update(n, parameters)
-
-    return skeleton
+    return at
 
 
-@loop_jit
-def clear(first, last, array, mask, kept, field):
-    """Set the values of a field at the chosen nodes to zero, and clear bits by which they are chosen."""
-    for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
-        start = first + chunk * CHUNK_NODES
-        for n in range(start, min(last, start + CHUNK_NODES)):
-            if array[n] & mask:
-                field[RECORD * n : RECORD * (n + 1)] = 0
-                array[n] &= ~mask | kept
+def _with_populations(layer, locations, changes: bool, q_count: int):
+    find, end = population_addresses(locations, q_count), change if changes else leave
+
+    @bare_node_jit
+    def at(memory, tables, n, values, *found):
+        entries, addresses, (there, f), other = memory
+        buffer, lines, bases = tables[0]
+        find(entries, lines, bases, n, there)
+        for q in range(q_count):
+            f[q] = buffer[there[q]]
+        changed = layer((entries, addresses, other, other), tables[1:], n, values, *found, f)
+        end(buffer, there, f, changed)
+        return changed
+
+    return at
 
 
-@cache
-def crossing(update_operator, locations, n_neighbours, lattice, precision):
-    """Change what is about to arrive at the chosen nodes; ``locations``: of what arrives, and of what has left."""
-    update = update_operator.compile(lattice, precision, bare_node_jit)
-    q_count, real = lattice.q, precision.real
-    find_arriving, find_left = (population_addresses(each, q_count) for each in locations)
-
-    @loop_jit
-    def skeleton(buffer, tables, first, last, array, mask, parameters):
-        lines, bases, left_lines, left_bases, near = tables
-        for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
-            there, left, entries = np.empty(q_count, np.int64), np.empty(q_count, np.int64), np.empty(q_count, np.int64)
-            arriving, leaving = np.empty(q_count, real), np.empty(q_count, real)
-            addresses = np.empty(n_neighbours, np.int64)
-            start = first + chunk * CHUNK_NODES
-            for n in range(start, min(last, start + CHUNK_NODES)):
-                if not array[n] & mask:
-                    continue
-                find_arriving(entries, lines, bases, n, there)
-                find_left(entries, left_lines, left_bases, n, left)
-                for q in range(q_count):
-                    arriving[q], leaving[q] = buffer[there[q]], buffer[left[q]]
-                find_neighbours(addresses, near, n)
-                changed = update(arriving, leaving, addresses, n, parameters)
-                change(buffer, there, arriving, changed)
-
-    return skeleton
+@node_jit
+def leave(buffer, there, f, changed):
+    """Store nothing."""
 
 
 @node_jit
@@ -121,30 +113,6 @@ def change(buffer, there, f, changed):
     for q in range(f.size):
         if changed >> q & 1:
             buffer[there[q]] = f[q]
-
-
-@cache
-def stored(update_operator, locations, n_neighbours, lattice, precision):
-    """Call the update with the stored populations of the chosen nodes."""
-    update = update_operator.compile(lattice, precision, bare_node_jit)
-    q_count, real, find = lattice.q, precision.real, population_addresses(locations, lattice.q)
-
-    @loop_jit
-    def skeleton(buffer, lines, bases, near, first, last, array, mask, parameters):
-        for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
-            there, entries = np.empty(q_count, np.int64), np.empty(q_count, np.int64)
-            f, addresses = np.empty(q_count, real), np.empty(n_neighbours, np.int64)
-            start = first + chunk * CHUNK_NODES
-            for n in range(start, min(last, start + CHUNK_NODES)):
-                if not array[n] & mask:
-                    continue
-                find(entries, lines, bases, n, there)
-                for q in range(q_count):
-                    f[q] = buffer[there[q]]
-                find_neighbours(addresses, near, n)
-                update(f, addresses, n, parameters)
-
-    return skeleton
 
 
 @cache
@@ -236,14 +204,14 @@ def drag(force_operator, take_operator, coupling: Coupling, lattice, precision):
 
     @sweep_jit
     def skeleton(particles, capacity, lookup, flow, pushed, values):
-        of_force, of_taking = values
+        force_values, of_taking = values
         address, weight, velocity = np.empty(count, np.int64), np.empty(count), np.empty(count, flow.dtype)
         for i in range(particles.count[0]):
             meet(particles, capacity, i, lookup, address, weight)
             for k in range(dimension):
                 for c in range(count):
                     velocity[c] = flow[RECORD * max(address[c], 0) + k]
-                along = force(i, k, products(weight, velocity), products(weight, weight), of_force)
+                along = force(i, k, products(weight, velocity), products(weight, weight), force_values)
                 take(i, k, spread(address, weight, along, k, pushed) if pushes else along, of_taking)
 
     return skeleton

@@ -22,8 +22,7 @@ from muphy_lb.operators.unroll import unroll, with_product
 RECORD_LENGTH = np.uint64(RECORD)
 
 device_jit = cuda.jit(device=True)
-# Threads run side by side, and kernels must agree: see adder, exchanger and opaque in muphy_lb.operators.operator.
-device_jit.add = device_jit(lambda array, index, value: cuda.atomic.add(array, index, value))
+# Threads run side by side, and kernels must agree: see exchanger and opaque in muphy_lb.operators.operator.
 device_jit.exchange = device_jit(lambda array, index, value: cuda.atomic.exch(array, index, value))
 device_jit.opaque = device_jit(lambda number: opaque(number))
 
@@ -51,7 +50,7 @@ def strict_jit(function):
     return device_jit(with_product(function, rounded_product))
 
 
-strict_jit.add, strict_jit.exchange, strict_jit.opaque = device_jit.add, device_jit.exchange, device_jit.opaque  # type: ignore[attr-defined]
+strict_jit.exchange, strict_jit.opaque = device_jit.exchange, device_jit.opaque  # type: ignore[attr-defined]
 strict_jit.read_vector, strict_jit.write_vector = read_vector, write_vector  # type: ignore[attr-defined]
 TILE_BITS = np.uint32(TILE.bit_length() - 1)
 IN_TILE = np.uint32(TILE - 1)

@@ -238,11 +238,11 @@ class CudaBackend(KernelTable):
         return lambda: target.copy_to_device(source, stream=self._streams[ON_INTERIOR])
 
     def download(self, array, host):
-        """Launch of an asynchronous copy on the edge stream."""
+        """Launch that copies a device array to a page-locked one, on the edge's queue."""
         return lambda: array.copy_to_host(host, stream=self._edge)
 
     def upload(self, host, array):
-        """Launch of an asynchronous copy on the edge stream."""
+        """Launch that copies a page-locked array to the device, on the edge's queue."""
         return lambda: array.copy_to_device(host, stream=self._edge)
 
     def finish_edge(self):
@@ -250,20 +250,23 @@ class CudaBackend(KernelTable):
         self._edge.synchronize()
 
     def nccl(self):
-        """The NCCL interface on the edge stream."""
+        """The interface of :mod:`muphy_lb.backends.cuda.nccl` on the edge's queue. Raises Exception: of any type, if
+        NCCL is not available."""
         from muphy_lb.backends.cuda import nccl
 
         return SimpleNamespace(new_identity=nccl.new_identity, join=partial(nccl.join, stream=self._edge))
 
     def share(self, array, first):
-        """Handle of the allocation, and offset of the element in it. Memory that others have opened must not become
-        free, or the driver refuses to open its successor."""
+        """Handle by which another process of the machine can access the array from ``array[first]`` on; can be sent: of
+        the allocation, and the offset in it. Memory that others have opened must not become free, or the driver refuses
+        to open its successor."""
         handle, offset = share_memory(array.device_ctypes_pointer.value)
         self._shared.append(array)
         return handle, offset + first * array.dtype.itemsize
 
     def open_shared(self, handle):
-        """Open an allocation once; those still open are closed with the backend."""
+        """Address in this process of memory that another process has shared. An allocation is opened once; those still
+        open are closed with the backend."""
         allocation, offset = handle
         if allocation not in self._opened:
             address = open_memory(allocation)
@@ -271,17 +274,25 @@ class CudaBackend(KernelTable):
         return self._opened[allocation][0] + offset
 
     def opened_shared(self):
-        """Handles of the allocations."""
+        """Handles of the allocations that :meth:`open_shared` has opened and that are not closed."""
         return frozenset(self._opened)
 
     def close_shared(self, but=frozenset()):
-        """Close shared allocations."""
+        """Close all of :meth:`opened_shared` that is not in ``but``."""
         for allocation in self.opened_shared() - but:
             _, close = self._opened.pop(allocation)
             close()
 
     def make_signal(self, flags, there, neighbours, is_confirmed, first_passes=False):
-        """Counters on the device, since a recorded launch cannot count."""
+        """Flags that ranks raise at each other, counted on the device, since a recorded launch cannot count. Without
+        trust, waiting for them is given up after some seconds; with it, after half an hour, and then
+        :meth:`synchronise` raises a BackendError.
+
+        Args:
+            flags: a device array with one for each of ``neighbours``.
+            there: the addresses of ours at the neighbours.
+            first_passes: whether the first wait needs no flag.
+        """
         sent, blocks = (self.zeros(1, np.uint32) for _ in range(2))
         awaited = self.array(np.full(1, 2**32 - 1 if first_passes else 0, dtype=np.uint32))
         counters = sent, awaited, blocks
@@ -294,7 +305,9 @@ class CudaBackend(KernelTable):
         return peers.Signal(*known, self.array(places))
 
     def send(self, buffer, addresses, targets, filled, emptied=None):
-        """One thread per value."""
+        """Launch that copies ``buffer[addresses[i]]`` to the address ``targets[i]``, then raises our flags of the
+        signal ``filled``; on the edge. Into mailboxes it waits first until every neighbour has raised its flag of the
+        signal ``emptied`` once more than at the last wait."""
         words = buffer.view(peers.STORED_AS[buffer.dtype.itemsize])
         message = words, addresses, targets, filled
         if emptied is None:
@@ -302,24 +315,27 @@ class CudaBackend(KernelTable):
         return self.launch(peers.send_to_mailbox, addresses.size, (*message, emptied), queue=ON_EDGE)
 
     def send_rows(self, messages, row, targets, filled):
-        """Few blocks."""
+        """The same, without waiting, in few blocks, for messages that lie one after the other, equally long, each a
+        number n and rows of some length: of each row the first n values are sent. ``targets`` are the addresses of the
+        messages."""
         length = messages.size // max(1, targets.size)
         arguments = messages, length, row, targets, filled
         return self.launch(peers.send_rows, peers.ROW_BLOCKS * BLOCK, arguments, queue=ON_EDGE)
 
     def await_flags(self, filled):
-        """A single block with one thread per neighbour."""
+        """Launch that makes the edge wait until every neighbour has raised its flag once more than at the last wait."""
         n_threads = filled.flags.size
         return self.launch(peers.wait, n_threads, (filled,), queue=ON_EDGE, block=whole(n_threads, WARP))
 
     def empty(self, mailbox, buffer, addresses, filled, emptied, accumulates=False):
-        """Few blocks."""
+        """Launch of few blocks that waits as :meth:`await_flags`, copies ``mailbox[i]`` to ``buffer[addresses[i]]``, or
+        adds integers there, then raises our flags of the signal ``emptied``; on the edge."""
         kernel = peers.add_from_mailbox if accumulates else peers.empty_mailbox
         n_threads = min(mailbox.size, peers.EMPTYING_BLOCKS * BLOCK)
         return self.launch(kernel, n_threads, (mailbox, buffer, addresses, filled, emptied), queue=ON_EDGE)
 
     def has_timed_out(self, signal):
-        """Read the note that the waiting kernel leaves when it gives up."""
+        """Whether a wait for its flags has been given up, as the waiting kernel notes."""
         return bool(self.to_host(signal.failed)[0])
 
     def launch(self, kernel, n_threads, arguments, queue=ON_INTERIOR, block=BLOCK):

@@ -1,5 +1,7 @@
 """Binding of the GPU kernels; for their arguments see :meth:`muphy_lb.backends.interface.Backend.bind`."""
 
+from typing import Any
+
 import numpy as np
 
 from muphy_lb.backends import arrays as records
@@ -171,32 +173,33 @@ def scalar_streaming(backend, update, arrays: records.StencilArrays, nodes: Node
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
 
 
-def neighbours(backend, update, table: records.NeighbourTable, nodes: NodeRange, values):
-    """One thread per node."""
-    how = backend.lattice, backend.precision, nodes.where is not None
-    kernel, near = stage_skeletons.neighbours(update, table.n_neighbours, *how), table.addresses
-    if nodes.where is not None:
-        return _over_chosen(backend, kernel, (near,), nodes, (values,))
-    return backend.launch(kernel, nodes.last - nodes.first, (near, *_bounds(nodes), values), queue=nodes.queue)
+def at_nodes(backend, update, access: records.NodeAccess, nodes: NodeRange, values, collision=None):
+    """One thread per node, or nodes of the list, or of the range, shared among threads."""
+    step, stored, table = access.arriving, access.stored, access.neighbours
+    operators, arriving, tables = (update, *(collision or ())[:1]), None, list[Any]()
+    if step:
+        behind = (step.new, collision[1]) if collision else ()
+        tables.append((step.old, step.table.lines, step.table.bases, *behind))
+        stores_at = step.pattern.store if collision else ()
+        arriving = stage_skeletons.Arriving(populations_arriving(step), access.changes, stores_at)
+    if stored:
+        tables.append((stored.buffer, stored.table.lines, stored.table.bases))
+    if table:
+        tables.append(table.addresses)
+    where = arriving, populations_of(stored) if stored else None, table.n_neighbours if table else 0
+    at_node = stage_skeletons.at_node(operators, *where, backend.lattice, backend.precision)
+    return _over(backend, at_node, tuple(tables), nodes, values)
 
 
-def crossing(backend, update, step: records.StreamArrays, left: State, table, nodes: NodeRange, values, collision=None):
-    """Nodes of the list, or of the range, shared among threads."""
-    how = populations_of(left), table.n_neighbours, backend.lattice, backend.precision
-    tables = step.table.lines, step.table.bases, left.table.lines, left.table.bases, table.addresses
-    if collision is None:
-        kernel = stage_skeletons.crossing(update, populations_arriving(step), *how)
-        return _over_chosen(backend, kernel, (step.old, *tables), nodes, (values,))
-    collide, of_collision = collision
-    kernel = stage_skeletons.crossing_and_collision((update, collide), step.pattern, *how)
-    return _over_chosen(backend, kernel, (step.old, step.new, *tables), nodes, (values, of_collision))
-
-
-def stored(backend, update, state: State, table: records.NeighbourTable, nodes: NodeRange, values):
-    """Nodes of the list, or of the range, shared among threads."""
-    where = populations_of(state), table.n_neighbours
-    kernel = stage_skeletons.stored(update, *where, backend.lattice, backend.precision)
-    return _over_chosen(backend, kernel, _tables(state, table), nodes, (values,))
+def _over(backend, at, tables: tuple, nodes: NodeRange, values):
+    """Launch of a device function at the nodes of a range, or at the chosen ones."""
+    where, skeletons = nodes.where, stage_skeletons
+    if where is None:
+        arguments = tables, *_bounds(nodes), values
+        return backend.launch(skeletons.over_range(at), nodes.last - nodes.first, arguments, queue=nodes.queue)
+    if where.among or where.array.dtype.itemsize > 1:
+        return _over_chosen(backend, skeletons.over_chosen(at), (tables,), nodes, (values,))
+    return _over_words(backend, skeletons.over_words(at), nodes, (tables, *_in_words(backend, nodes), values))
 
 
 def refill(backend, operators, state: State, table, sources: records.Chosen, others, nodes: NodeRange, values):
@@ -204,7 +207,8 @@ def refill(backend, operators, state: State, table, sources: records.Chosen, oth
     (first, moments), where = others, (populations_of(state), table.n_neighbours)
     kernel = stage_skeletons.refill(operators, *where, backend.lattice, backend.precision)
     known = sources.array, np.uint8(sources.mask), first
-    return _over_chosen(backend, kernel, _tables(state, table), nodes, (known, moments, values))
+    tables = state.buffer, state.table.lines, state.table.bases, table.addresses
+    return _over_chosen(backend, kernel, tables, nodes, (known, moments, values))
 
 
 def collect(backend, nodes: NodeRange, target: records.Collected, counters):
@@ -228,11 +232,6 @@ def _over_words(backend, kernel, nodes: NodeRange, arguments: tuple, portions: i
     size, block = stage_skeletons.NODES_PER_THREAD * portions, stage_skeletons.CHOOSING_BLOCK
     n_threads = -(-nodes.last // size) - nodes.first // size
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=block)
-
-
-def _tables(state: State, table: records.NeighbourTable) -> tuple:
-    """The leading arguments of kernels that load populations and find neighbours."""
-    return state.buffer, state.table.lines, state.table.bases, table.addresses
 
 
 def _over_chosen(backend, kernel, ahead: tuple, nodes: NodeRange, behind: tuple):
@@ -349,32 +348,11 @@ def feedback(backend, advance, arrays: records.FeedbackArrays, values):
     return backend.launch(kernel, threads, (*arrays, values), queue=ON_EDGE, block=threads)
 
 
-def each(backend, update, nodes: NodeRange, values):
-    """One thread per node; if not all are meant, nodes of a range or of a list shared among threads."""
-    if nodes.where is None:
-        kernel = particle_skeletons.over_range(update, backend.lattice, backend.precision)
-        return backend.launch(kernel, nodes.last - nodes.first, (nodes.first, nodes.last, values), queue=nodes.queue)
-    kernel = stage_skeletons.each(update, backend.lattice, backend.precision)
-    return _over_chosen(backend, kernel, (), nodes, (values,))
-
-
-def clear(backend, nodes: NodeRange, kept: int, field):
-    """One thread per 16 nodes; the threads of a block share the chosen ones among theirs."""
-    cleared = np.uint32((~nodes.where.mask | kept) & 0xFF) * np.uint32(0x01010101)
-    arguments = (*_in_words(backend, nodes), cleared, field)
-    return _over_words(backend, stage_skeletons.clear, nodes, arguments)
-
-
 def arriving(backend, macroscopic, arrays: records.StreamArrays, nodes: NodeRange, out, values):
     """One thread per node; or per 16 nodes, and the threads of a block share the chosen ones among theirs."""
-    table, is_chosen = arrays.table, nodes.where is not None
-    how = is_chosen, backend.lattice, backend.precision
-    kernel = stage_skeletons.arriving(macroscopic, populations_arriving(arrays), *how)
-    ahead = arrays.old, table.lines, table.bases
-    if is_chosen:
-        return _over_words(backend, kernel, nodes, (*ahead, *_in_words(backend, nodes), out, values))
-    arguments = (*ahead, nodes.first, nodes.last, out, values)
-    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+    found = populations_arriving(arrays), backend.lattice, backend.precision
+    tables = arrays.old, arrays.table.lines, arrays.table.bases, out
+    return _over(backend, stage_skeletons.velocities(macroscopic, *found), tables, nodes, values)
 
 
 def count_step(backend, step, queue):

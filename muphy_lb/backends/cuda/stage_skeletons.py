@@ -196,81 +196,143 @@ def chosen_of_block(words, mask, first, last, nodes):
 
 
 @cache
-def neighbours(update_operator, n_neighbours, lattice, precision, is_chosen):
-    """Call the update of every node with the addresses of its neighbours."""
-    update = update_operator.compile(lattice, precision, device_jit)
+def at_node(operators, arriving, stored, n_neighbours, lattice, precision):
+    """Device function ``(tables, n, values)``: call the update with what it accesses at a node, of which each kind has
+    a layer with its own tables. A second operator is that of the collision.
+
+    Args:
+        operators: the update, and the collision if the nodes collide behind it.
+        arriving: :class:`Arriving` populations, or None.
+        stored: where the stored populations are found, or None.
+        n_neighbours: number of the neighbours of a node whose addresses are given; 0 for none.
+    """
+    jit = strict_jit if arriving or stored else device_jit
+    update = operators[0].compile(lattice, precision, jit)
+    layer = device_jit(lambda tables, n, values, *found: update(*found, n, values))
+    if n_neighbours:
+        layer = _with_neighbours(layer, n_neighbours)
+    if stored:
+        layer = _with_stored(layer, stored, lattice, precision)
+    if arriving:
+        layer = _with_arriving(layer, arriving, operators[1:], lattice, precision)
+    return layer
+
+
+class Arriving(NamedTuple):
+    """Populations that a step will load at a node; ``stores_at``: where a collision stores them, if the nodes
+    collide."""
+
+    populations: Populations
+    changes: bool  #: whether the update may change them
+    stores_at: tuple = ()
+
+
+def _with_neighbours(layer, n_neighbours: int):
     find = find_neighbours(n_neighbours)
 
-    @kernel_jit
-    def kernel(near, first, last, parameters):
-        n = np.uint32(first + cuda.grid(1))
-        if n < last:
-            addresses = cuda.local.array(n_neighbours, np.uint32)
-            find(near, n, addresses)
-            update(addresses, n, parameters)
+    def at(tables, n, values, *found):
+        addresses = cuda.local.array(n_neighbours, np.uint32)
+        find(tables[0], n, addresses)
+        return layer(tables[1:], n, values, *found, addresses)
 
-    @kernel_jit
-    def of_chosen(near, candidates, parameters):
-        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
-            n = node(candidates, i)
-            if has_bit(candidates, n):
-                addresses = cuda.local.array(n_neighbours, np.uint32)
-                find(near, n, addresses)
-                update(addresses, n, parameters)
+    return device_jit(at)
 
-    return of_chosen if is_chosen else kernel
+
+def _with_stored(layer, populations: Populations, lattice, precision):
+    load, q_count, real = reader(populations, precision), lattice.q, precision.real
+
+    def at(tables, n, values, *found):
+        f = cuda.local.array(q_count, real)
+        buffer, lines, bases = tables[0]
+        load(buffer, lines, bases, n, f)
+        return layer(tables[1:], n, values, *found, f)
+
+    return device_jit(at)
+
+
+def _with_arriving(layer, arriving: Arriving, collisions, lattice, precision):
+    """The layer of arriving populations: changed ones are stored, or all collide, into another buffer. Changed ones
+    stay in registers then, and compilers share sums between both: the collision is strict here as in
+    ``stream_collide_fluid``, so that the code around it changes no rounding."""
+    (locations, n_entries, index_type), changes, stores_at = arriving
+    own, find, load, store, size = access(locations, stores_at or locations, n_entries, precision, index_type)
+    change, q_count, real = changer(locations, precision), lattice.q, precision.real
+
+    collide = collisions[0].compile(lattice, precision, strict_jit) if collisions else None
+
+    def collided(step, n, own, entries, f, changed):
+        collide(f, n, step[4])
+        store(step[3], own, entries, f)
+
+    def changed(step, n, own, entries, f, changed):
+        change(step[0], own, entries, f, changed)
+
+    end = device_jit(collided if collisions else changed if changes else lambda *unused: None)
+
+    def at(tables, n, values):
+        f, entries = cuda.local.array(q_count, real), cuda.local.array(size, index_type)
+        step = tables[0]
+        find(step[1], step[2], n, entries)
+        load(step[0], own(n), entries, f)
+        end(step, n, own(n), entries, f, layer(tables[1:], n, values, f))
+
+    return device_jit(at)
 
 
 @cache
-def each(update_operator, lattice, precision):
-    """Call the update of the chosen nodes."""
-    update = update_operator.compile(lattice, precision, device_jit)
+def over_range(at):
+    """Call a function of :func:`at_node` for the nodes of a range."""
 
     @kernel_jit
-    def kernel(candidates, parameters):
-        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
-            n = node(candidates, i)
-            if has_bit(candidates, n):
-                update(n, parameters)
+    def kernel(tables, first, last, values):
+        n = np.uint32(first + cuda.grid(1))
+        if n < last:
+            at(tables, n, values)
 
     return kernel
 
 
-@kernel_jit
-def clear(words, mask, first, last, cleared, field):
-    """Set a vector field at the chosen nodes to zero, and clear bits of the words by which they are chosen."""
-    nodes = cuda.shared.array(NODES_PER_BLOCK, np.uint32)
-    n_chosen = chosen_of_block(words, mask, first, last, nodes)
-    for t in range(cuda.threadIdx.x, n_chosen * RECORD, cuda.blockDim.x):  # neighbours write whole pieces of memory
-        field[np.uint64(nodes[t // RECORD]) * np.uint64(RECORD) + np.uint64(t % RECORD)] = 0
-    for t in range(cuda.threadIdx.x, n_chosen, cuda.blockDim.x):
-        word = np.uint64(nodes[t] // np.uint32(NODES_PER_WORD))
-        words[word] = words[word] & cleared
+@cache
+def over_chosen(at):
+    """The same for the chosen ones among candidates."""
+
+    @kernel_jit
+    def kernel(tables, candidates, values):
+        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
+            n = node(candidates, i)
+            if has_bit(candidates, n):
+                at(tables, n, values)
+
+    return kernel
 
 
 @cache
-def arriving(macroscopic_operator, populations, is_chosen, lattice, precision):
-    """Write the velocity of the populations at given locations of all nodes of a range, or of the chosen ones, which
-    the threads of a block share; ``populations`` as in :func:`velocity`."""
-    velocity_of = velocity(macroscopic_operator, populations, lattice, precision)
-    zero, record = precision.real(0), np.uint64(RECORD)
+def over_words(at):
+    """The same for the chosen ones of a range, which the threads of a block share, each with 16 nodes to look at."""
 
     @kernel_jit
-    def kernel(buffer, lines, bases, first, last, out, parameters):
-        n = np.uint32(first + cuda.grid(1))
-        if n < last:
-            ux, uy, uz = velocity_of(buffer, lines, bases, n, parameters)
-            store_four(out, record * np.uint64(n), (ux, uy, uz, zero))
-
-    @kernel_jit
-    def of_chosen(buffer, lines, bases, words, mask, first, last, out, parameters):
+    def kernel(tables, words, mask, first, last, values):
         nodes = cuda.shared.array(NODES_PER_BLOCK, np.uint32)
         n_chosen = chosen_of_block(words, mask, first, last, nodes)
         for i in range(cuda.threadIdx.x, n_chosen, cuda.blockDim.x):
-            ux, uy, uz = velocity_of(buffer, lines, bases, nodes[i], parameters)
-            store_four(out, record * np.uint64(nodes[i]), (ux, uy, uz, zero))
+            at(tables, nodes[i], values)
 
-    return of_chosen if is_chosen else kernel
+    return kernel
+
+
+@cache
+def velocities(macroscopic_operator, populations: Populations, lattice, precision):
+    """Device function ``(tables, n, values)``: write the velocity of a node's populations; arguments as of
+    :func:`velocity`."""
+    velocity_of = velocity(macroscopic_operator, populations, lattice, precision)
+    zero, record = precision.real(0), np.uint64(RECORD)
+
+    def at(tables, n, values):
+        buffer, lines, bases, out = tables
+        ux, uy, uz = velocity_of(buffer, lines, bases, n, values)
+        store_four(out, record * np.uint64(n), (ux, uy, uz, zero))
+
+    return device_jit(at)
 
 
 def velocity(macroscopic_operator, populations: Populations, lattice, precision):
@@ -289,83 +351,6 @@ def velocity(macroscopic_operator, populations: Populations, lattice, precision)
 
 
 LISTED_WARPS = LISTED_BLOCK // WARP
-
-
-@cache
-def crossing(update_operator, populations: Populations, left: Populations, n_neighbours, lattice, precision):
-    """Change what is about to arrive at the chosen nodes; ``left``: the populations that have left them."""
-    update = update_operator.compile(lattice, precision, strict_jit)
-    locations, n_entries, index_type = populations
-    own, find, load, _, size = access(locations, locations, n_entries, precision, index_type)
-    q_count, real, load_left = lattice.q, precision.real, reader(left, precision)
-    change, near = changer(locations, precision), find_neighbours(n_neighbours)
-
-    @kernel_jit
-    def kernel(buffer, lines, bases, left_lines, left_bases, near_table, candidates, values):
-        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
-            n = node(candidates, i)
-            if has_bit(candidates, n):
-                arriving, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
-                entries, addresses = cuda.local.array(size, index_type), cuda.local.array(n_neighbours, np.uint32)
-                find(lines, bases, n, entries)
-                load(buffer, own(n), entries, arriving)
-                load_left(buffer, left_lines, left_bases, n, leaving)
-                near(near_table, n, addresses)
-                changed = update(arriving, leaving, addresses, n, values)
-                change(buffer, own(n), entries, arriving, changed)
-
-    return kernel
-
-
-@cache
-def crossing_and_collision(operators, pattern, left: Populations, n_neighbours, lattice, precision):
-    """The same, and then the collision of these nodes, into another buffer; the operators are both. Changed populations
-    stay in registers, and compilers share sums between both: the collision is strict here as in
-    ``stream_collide_fluid``, so that the code around it changes no rounding."""
-    update = operators[0].compile(lattice, precision, strict_jit)
-    collide = operators[1].compile(lattice, precision, strict_jit)
-    own, find, load, store, size = access(
-        pattern.load, pattern.store, len(pattern.directions), precision, left.index_type
-    )
-    q_count, real, load_left = lattice.q, precision.real, reader(left, precision)
-    near, index_type = find_neighbours(n_neighbours), left.index_type
-
-    @kernel_jit
-    def kernel(old, new, lines, bases, left_lines, left_bases, near_table, candidates, values, of_collision):
-        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
-            n = node(candidates, i)
-            if has_bit(candidates, n):
-                f, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
-                entries, addresses = cuda.local.array(size, index_type), cuda.local.array(n_neighbours, np.uint32)
-                find(lines, bases, n, entries)
-                load(old, own(n), entries, f)
-                load_left(old, left_lines, left_bases, n, leaving)
-                near(near_table, n, addresses)
-                update(f, leaving, addresses, n, values)
-                collide(f, n, of_collision)
-                store(new, own(n), entries, f)
-
-    return kernel
-
-
-@cache
-def stored(update_operator, populations: Populations, n_neighbours, lattice, precision):
-    """Call the update with the stored populations of the chosen nodes."""
-    update = update_operator.compile(lattice, precision, strict_jit)
-    q_count, real, near = lattice.q, precision.real, find_neighbours(n_neighbours)
-    load = reader(populations, precision)
-
-    @kernel_jit
-    def kernel(buffer, lines, bases, near_table, candidates, parameters):
-        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
-            n = node(candidates, i)
-            if has_bit(candidates, n):
-                f, addresses = cuda.local.array(q_count, real), cuda.local.array(n_neighbours, np.uint32)
-                load(buffer, lines, bases, n, f)
-                near(near_table, n, addresses)
-                update(f, addresses, n, parameters)
-
-    return kernel
 
 
 @cache

@@ -113,50 +113,34 @@ def _chosen(nodes: NodeRange) -> np.ndarray:
     return n if nodes.where is None else n[nodes.where.array[n] & nodes.where.mask != 0]
 
 
-def neighbours(backend, update, table: records.NeighbourTable, nodes: NodeRange, values):
-    """update(addresses of the neighbours), for all nodes at once."""
+def at_nodes(backend, update, access: records.NodeAccess, nodes: NodeRange, values, collision=None):
+    """update(what it accesses) for all nodes at once, and their collision."""
+    step, stored, table = access.arriving, access.stored, access.neighbours
+    arriving_at = backend.addresses(State(step.old, (), step.table, nodes.last), step.pattern.load) if step else None
+    stored_at = backend.addresses(stored, stored.locations) if stored else None
 
     def advance():
-        n = _chosen(nodes)
-        update.reference(table.addresses[:, n], n, backend.lattice, update.by_name(values))
+        n, found = _chosen(nodes), []
+        if step:
+            found.append(step.old[arriving_at[:, n]])
+        if stored:
+            found.append(stored.buffer[stored_at[:, n]])
+        if table:
+            found.append(table.addresses[:, n])
+        update.reference(*found, n, backend.lattice, update.by_name(values))
+        if access.changes:
+            step.old[arriving_at[:, n]] = found[0]
 
-    return advance
-
-
-def crossing(backend, update, step: records.StreamArrays, left: State, table, nodes: NodeRange, values, collision=None):
-    """Change what a step will load, and collide."""
-    load = backend.addresses(State(step.old, (), step.table, nodes.last), step.pattern.load)
-    stored = backend.addresses(left, left.locations)
-
-    def advance():
-        n = _chosen(nodes)
-        arriving, leaving = step.old[load[:, n]], left.buffer[stored[:, n]]
-        update.reference(arriving, leaving, table.addresses[:, n], n, backend.lattice, update.by_name(values))
-        step.old[load[:, n]] = arriving
-
-    if collision is None:
+    if collision is None or step is None:
         return advance
     collide, of_collision = collision
-    chosen = replace(step, occupied=nodes.where)
-    flow = backend.kernels["stream_collide"](backend, collide, chosen, nodes, of_collision)
+    flow = stream_collide(backend, collide, replace(step, occupied=nodes.where), nodes, of_collision)
 
     def advance_and_collide():
         advance()
         flow()
 
     return advance_and_collide
-
-
-def stored(backend, update, state: State, table: records.NeighbourTable, nodes: NodeRange, values):
-    """update(stored populations), for all nodes at once."""
-    addresses = backend.addresses(state, state.locations)
-
-    def advance():
-        n = _chosen(nodes)
-        f = state.buffer[addresses[:, n]]
-        update.reference(f, table.addresses[:, n], n, backend.lattice, update.by_name(values))
-
-    return advance
 
 
 def refill(backend, operators, state: State, table, sources: records.Chosen, others, nodes: NodeRange, values):
@@ -182,23 +166,6 @@ def refill(backend, operators, state: State, table, sources: records.Chosen, oth
     return replace
 
 
-def each(backend, update, nodes: NodeRange, values):
-    """update(n) for all nodes at once."""
-    return lambda: update.reference(_chosen(nodes), backend.lattice, update.by_name(values))
-
-
-def clear(backend, nodes: NodeRange, kept: int, field):
-    """Zeros, and bits cleared."""
-    array, mask, _ = nodes.where
-
-    def forget():
-        n = _chosen(nodes)
-        field.reshape(-1, RECORD)[n] = 0
-        array[n] &= ~mask | kept
-
-    return forget
-
-
 def arriving(backend, macroscopic, arrays: records.StreamArrays, nodes: NodeRange, out, values):
     """Velocity of the populations that a step will load, at the chosen nodes."""
     whole = State(arrays.old, (), arrays.table, nodes.last)
@@ -216,7 +183,7 @@ def arriving(backend, macroscopic, arrays: records.StreamArrays, nodes: NodeRang
 def drag(backend, operators, particles: records.ParticleArrays, capacity: int, arrays: records.DragArrays, values):
     """Forces between particles and the nodes around them, for all particles at once."""
     (macroscopic, force, take), lattice = operators, backend.lattice
-    of_moments, of_force, of_taking = (each.by_name(some) for each, some in zip(operators, values, strict=True))
+    of_moments, force_values, of_taking = (each.by_name(some) for each, some in zip(operators, values, strict=True))
     step, lookup, first_other = arrays.step, arrays.lookup, arrays.lookup.size[LAYER]
     nearest, takes_field, pushes = arrays.coupling
     load = backend.addresses(State(step.old, (), step.table, step.table.shape[1]), step.pattern.load)
@@ -234,9 +201,9 @@ def drag(backend, operators, particles: records.ParticleArrays, capacity: int, a
         address, w = nearest_node(lookup, voxel) if nearest else corners(lookup, voxel, offset, lattice.dimension)
         velocity, exists = velocities(address), address >= 0
         for k in range(lattice.dimension):
-            along = force.reference(i, k, added(w * velocity[k]), added(w**2), lattice, of_force)
+            along = force.reference(i, k, added(w * velocity[k]), added(w**2), lattice, force_values)
             if pushes:
-                with np.errstate(invalid="ignore"):  # of particles that are lost, which is told behind the step
+                with np.errstate(invalid="ignore"):  # of particles that are lost, which is reported after the step
                     parts = np.rint(w * along).astype(np.int64)
                 np.add.at(arrays.pushed, RECORD * address[exists] + k, -parts[exists])
                 along = parts.sum(axis=0)

@@ -23,7 +23,7 @@ RAW_MODES = {"w": "w+b", "r+": "r+b"}
 def opened(path: str | os.PathLike, mode: str = "r+", libver=None, **options) -> Iterator[h5py.File]:
     """Open an HDF5 file to write it; a failure to write becomes one OSError, raised when the block ends.
 
-    HDF5 itself is never told of the failure (:class:`_RecordingFile`): it would fail once more, with a traceback, for
+    HDF5 itself never learns of the failure (:class:`_RecordingFile`): it would fail once more, with a traceback, for
     every object that is closed, and might crash when the process ends. The file is then not whole.
 
     Args:

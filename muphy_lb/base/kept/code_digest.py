@@ -133,8 +133,8 @@ def _named(value) -> str:
 
 
 def type_text(kind: Any) -> str:
-    """A text that identifies a type of Numba, with the names of its fields. Raises NoDigestError: no text tells it,
-    such as that of a function, which holds an address."""
+    """A text that identifies a type of Numba, with the names of its fields. Raises NoDigestError: no text identifies
+    it, such as that of a function, which holds an address."""
     if isinstance(kind, types.BaseTuple):
         return f"{getattr(kind, 'fields', '')}({', '.join(map(type_text, getattr(kind, 'types', ())))})"
     text = str(kind)

@@ -78,7 +78,7 @@ class KernelStore(_Cache):
 
     @abstractmethod
     def folder(self) -> Path:
-        """Where the kernels of this compiler are. Raises NoDigestError: the compiler cannot be told from others, so
+        """Where the kernels of this compiler are. Raises NoDigestError: the compiler cannot be identified, so
         that nothing can be kept."""
 
     @abstractmethod

@@ -253,7 +253,7 @@ class WallShearObserver(Observer):
         return record
 
     def _indices(self, record: dict) -> dict[Quantity, np.ndarray]:
-        """The indices of the period, if there are samples of it, of which the record then tells."""
+        """The indices of the period, if there are samples of it, which the record then contains."""
         window = self._window
         if window is None or not len(window):
             return {}

@@ -14,6 +14,7 @@ from muphy_lb.backends.cpu.skeletons import CHUNK_NODES, loop_jit, node_jit, on_
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP64
 from muphy_lb.domain import streaming_named
+from muphy_lb.geometry.search import distinct
 from muphy_lb.lattice import Lattice, added, combined
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.records import NodeState
@@ -45,14 +46,18 @@ class NodeStress:
         self._operator = viscous_stress(fluid.equilibrium, fluid.closure, FIELD)
         self._parameters, self._lattice = fluid.parameters, lattice
 
-    def __call__(self, populations: Sequence[np.ndarray], unit: float, force: np.ndarray) -> np.ndarray:
+    def __call__(
+        self, populations: Sequence[np.ndarray], unit: float, force: np.ndarray, share: np.ndarray | float = 1.0
+    ) -> np.ndarray:
         """(6, m) viscous stress, lattice units: xx, yy, zz, xy, yz, zx.
 
         Args: as of :meth:`with_viscosity`.
         """
-        return self.with_viscosity(populations, unit, force)[:6]
+        return self.with_viscosity(populations, unit, force, share)[:6]
 
-    def with_viscosity(self, populations: Sequence[np.ndarray], unit: float, force: np.ndarray) -> np.ndarray:
+    def with_viscosity(
+        self, populations: Sequence[np.ndarray], unit: float, force: np.ndarray, share: np.ndarray | float = 1.0
+    ) -> np.ndarray:
         """(7, m) viscous stress, lattice units: xx, yy, zz, xy, yz, zx; and the dynamic viscosity.
 
         Args:
@@ -60,12 +65,14 @@ class NodeStress:
                 one direction after the other.
             unit: of the stored populations.
             force: (3, m) body force per volume, lattice units.
+            share: (m,) or one, the stress over that which the fluid's collision would have.
         """
         given = self._parameters | dict(zip(COMPONENTS, force, strict=True))
         values = tuple(given[parameter.name] for parameter in self._operator.parameters)
         found = np.empty((7, force.shape[1]))
         sweep, states = _sweep(self._operator, self._lattice), (populations[0], populations[-1])
         on_threads(force.shape[1], lambda: sweep(*states, 0.5 / unit, found, values))()
+        found[:6] *= share
         return found
 
 
@@ -138,6 +145,11 @@ class RecordedStress:
         """Patches of all nodes adjacent to walls, on rank 0."""
         return on_root(self._patches)
 
+    @property
+    def voxel(self) -> np.ndarray:
+        """Ascending voxel ids of the nodes at which it is measured, on rank 0."""
+        return on_root(self._voxel)
+
     def remember(self) -> None:
         """Keep what arrives in the step ahead, which is the last one before the stress is asked for."""
         self._probe.remember()
@@ -169,4 +181,4 @@ class RecordedStress:
 
 def nodes_of_stress(surface: WallSurface) -> np.ndarray:
     """Ascending voxel ids of the nodes of a surface and of the next ones inwards."""
-    return np.unique(np.concatenate((surface.voxel, surface.inwards[surface.inwards >= 0])))
+    return distinct(np.concatenate((surface.voxel, surface.inwards[surface.inwards >= 0])))

@@ -29,10 +29,13 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numba import config
 
+from muphy_lb.base.remembered import remembered
 from muphy_lb.case.boundaries import WallRegionSection, WallThresholdsSection
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.geometry.search import distinct
 from muphy_lb.lattice import Lattice
 
 if TYPE_CHECKING:
@@ -153,8 +156,8 @@ def is_wall(table: np.ndarray) -> np.ndarray:
 
 def _hits(nodes: NodeList, vectors, node, search) -> _Hits:
     count, first, second = np.zeros(node.size), np.zeros((node.size, 3)), np.zeros((node.size, 3, 3))
-    for vector in vectors:
-        mine = np.flatnonzero(is_wall(search.table([vector], node)[0]))
+    for vector, code in zip(vectors, search.table(vectors, node), strict=True):
+        mine = np.flatnonzero(is_wall(code))
         distance = np.full(mine.size, HALF)
         if nodes.cuts is not None and mine.size:
             known = nodes.cuts.of(nodes.voxel[node[mine]], vector)
@@ -205,9 +208,8 @@ def _inwards(nodes: NodeList, node, normal, around, search) -> tuple[np.ndarray,
     an opening."""
     last = nodes.group_start[1]
     best, chosen, depth = np.full(node.size, LEAST_ALIGNED), np.full(node.size, -1), np.ones(node.size)
-    for number, vector in enumerate(around):
+    for number, (vector, far) in enumerate(zip(around, search.table(around, node), strict=True)):
         along = -(normal @ vector)
-        far = search.table([vector], node)[0]
         better = (far >= 0) & (far < last) & (along / np.linalg.norm(vector) > best)
         best[better] = along[better] / np.linalg.norm(vector)
         chosen[better], depth[better] = number, along[better]
@@ -252,41 +254,47 @@ def wall_areas(nodes: NodeList, surface: WallSurface, lattice: Lattice) -> WallA
     """
     node = nodes.numbers_of(surface.voxel)
     search, n_links, area = NeighbourSearch(nodes), np.zeros((1 + len(nodes.walls), node.size)), np.zeros(node.size)
-    for q in np.flatnonzero(lattice.c.any(axis=1)):
-        code = search.table([lattice.c[q]], node)[0]
+    crossed = _Crossings(nodes, surface, lattice)
+    for q, code in enumerate(search.table(lattice.c, node)):
         into = np.flatnonzero(is_wall(code))
         label = np.where(code[into] == WALL_LINK, UNLABELLED, FIRST_WALL_LINK - code[into].astype(np.int64))
         np.add.at(n_links, (label + 1, into), 1.0)
-        area += _crossed(nodes, surface, into, lattice, int(q))
+        area += crossed(into, q)
     return WallAreas(area, n_links.argmax(axis=0) - 1)
 
 
-def _crossed(nodes: NodeList, surface: WallSurface, into: np.ndarray, lattice: Lattice, q: int) -> np.ndarray:
-    """(m,) area for each node of those wall links of nodes ``into`` in a direction that meet the wall nearest to its
-    own point of the wall."""
-    from scipy.spatial import cKDTree
+class _Crossings:
+    """Areas of the wall by the links that cross it; see :func:`wall_areas`."""
 
-    if not into.size:
-        return np.zeros(surface.voxel.size)
-    vector = lattice.c[q]
-    position = voxel_coordinates(surface.voxel, nodes.shape).astype(np.float64)
-    distance = _distances(nodes, surface.voxel[into], vector)
-    of_nodes = position + surface.distance[:, None] * surface.normal
-    meets = position[into] + distance[:, None] * vector
-    _, found = cKDTree(of_nodes).query(meets, min(NEAREST, len(of_nodes)), workers=1)
-    found = np.column_stack((np.reshape(found, (into.size, -1)), into))
-    along = surface.normal[found] @ vector
-    faces = along > 0.0
-    faces[:, -1] = True
-    row, best = np.arange(into.size), faces.argmax(axis=1)
-    own = surface.normal[found[row, best]]
-    turned = (surface.normal[found] * own[:, None, :]).sum(axis=2) > FACING
-    turned[:, -1] = best == found.shape[1] - 1
-    normal = _unit((surface.normal[found] * turned[:, :, None]).sum(axis=1))
-    by_normal = 2.0 * lattice.w[q] / float(lattice.cs2) * np.maximum(normal @ vector, 0.0)
-    known = by_normal if nodes.cuts is None else nodes.cuts.area_of(surface.voxel[into], vector)
-    area = np.where(np.isnan(known), by_normal, known)
-    return np.bincount(found[row, best], area, surface.voxel.size)
+    def __init__(self, nodes: NodeList, surface: WallSurface, lattice: Lattice):
+        from scipy.spatial import cKDTree
+
+        self._nodes, self._surface, self._lattice = nodes, surface, lattice
+        self._position = voxel_coordinates(surface.voxel, nodes.shape).astype(np.float64)
+        self._points = cKDTree(self._position + surface.distance[:, None] * surface.normal)
+
+    def __call__(self, into: np.ndarray, q: int) -> np.ndarray:
+        """(m,) area for each node of those wall links of nodes ``into`` in a direction that meet the wall nearest to
+        its own point of the wall."""
+        nodes, surface, lattice = self._nodes, self._surface, self._lattice
+        if not into.size:
+            return np.zeros(surface.voxel.size)
+        vector = lattice.c[q]
+        meets = self._position[into] + _distances(nodes, surface.voxel[into], vector)[:, None] * vector
+        _, found = self._points.query(meets, min(NEAREST, self._points.n), workers=config.NUMBA_NUM_THREADS)
+        found = np.column_stack((np.reshape(found, (into.size, -1)), into))
+        normals = surface.normal[found]
+        faces = normals @ vector > 0.0
+        faces[:, -1] = True
+        row, best = np.arange(into.size), faces.argmax(axis=1)
+        own = normals[row, best]
+        turned = (normals * own[:, None, :]).sum(axis=2) > FACING
+        turned[:, -1] = best == found.shape[1] - 1
+        normal = _unit((normals * turned[:, :, None]).sum(axis=1))
+        by_normal = 2.0 * lattice.w[q] / float(lattice.cs2) * np.maximum(normal @ vector, 0.0)
+        known = by_normal if nodes.cuts is None else nodes.cuts.area_of(surface.voxel[into], vector)
+        area = np.where(np.isnan(known), by_normal, known)
+        return np.bincount(found[row, best], area, surface.voxel.size)
 
 
 @dataclass(frozen=True)
@@ -301,12 +309,13 @@ class WallPatches:
     def chosen(self, numbers: np.ndarray) -> "WallPatches":
         """Some of the patches, by ascending number, with their nodes alone."""
         rows = self.shares[numbers]
-        used = np.unique(rows.indices)
+        used = distinct(rows.indices)
         areas = WallAreas(self.areas.area[used], self.areas.label[used])
         centre = np.searchsorted(used, self.centre[numbers])
         return WallPatches(self.surface.chosen(used), areas, centre, rows[:, used])
 
 
+@remembered
 def wall_patches(nodes: NodeList, lattice: Lattice) -> WallPatches:
     """The patch around each node beside a wall: itself and its neighbours beside the same labelled wall that face the
     same way, by their areas, nearer ones weighted more.

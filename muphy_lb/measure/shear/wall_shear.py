@@ -111,7 +111,9 @@ class WallShear:
         if view.communicator.rank == 0:
             patches = patches or (self._recorded.patches if self._recorded else None)
             self._patches = patches = patches or wall_patches(whole_nodes(view), view.lattice)
-            self._wanted = nodes_of_stress(patches.surface)
+            recorded = self._recorded
+            is_same = recorded is not None and patches is recorded.patches
+            self._wanted = recorded.voxel if recorded and is_same else nodes_of_stress(patches.surface)
         if self._recorded is None:
             self._probe, self._compute = view.node_probe(self._wanted), NodeStress(view.fluid, view.lattice)
 

@@ -100,5 +100,5 @@ class Peer:
 
 
 def _alternating(send, receive, unpack: list[Task]) -> ExchangeTasks:
-    """No acknowledgement is sent when a message has been read."""
+    """Tasks of an exchange without acknowledgements of messages."""
     return ExchangeTasks([Task("pack", ON_EDGE, send)], [Task("exchange", ON_EDGE, receive)], unpack)

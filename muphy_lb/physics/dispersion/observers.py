@@ -33,7 +33,7 @@ class Spreading:
 
     def coefficients(self) -> tuple[list[float], float] | None:
         """D_L / D of each scalar, and the mean velocity along the axis [voxels a step], on rank 0."""
-        view, (first, *_) = self._view, self.scalars
+        view, (first, *_), stride = self._view, self.scalars, self._view.stride
         ahead, behind = 2 * self._axis + 1, 2 * self._axis + 2
         density: Any = view.model_field(first.carrier)
         carrier: list[Any] = [view.model_field(first.carrier_rows[q]) for q in (ahead, behind)]
@@ -51,8 +51,8 @@ class Spreading:
             mean = float(np.sum(values * density, dtype=np.float64) / np.sum(density, dtype=np.float64))
             mean -= 0.5 * speed  # half a step later, while populations cross
             swing = [row - mean * own.astype(np.float64) for row, own in zip(rows, carrier, strict=True)]
-            told.append(float(slope - self._crossing(swing)) / scalar.diffusivity / density.size)
-        return told, speed
+            told.append(float(slope - self._crossing(swing)) / (stride * scalar.diffusivity) / density.size)
+        return told, speed / stride
 
     def _crossing(self, rows: Sequence[np.ndarray]) -> float:
         """The sum of all that crosses faces of voxels ahead, less that behind, of populations that leave both ways."""

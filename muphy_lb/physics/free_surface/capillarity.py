@@ -28,6 +28,7 @@ from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import constants, named
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, WALL
+from muphy_lb.physics.free_surface.cut import cut_means, cut_means_node
 
 SMALLEST = 1e-4
 """Component of a normal, whose components' sizes add up to 1, up to which a plane is parallel to an axis."""
@@ -308,6 +309,49 @@ def _paraboloid(normal, fill, beside, is_surface, lattice):
     return np.linalg.solve(matrix, right[:, :, None])[:, :, 0].T, first, second
 
 
+def _refined(normal, shape, frame, fill, beside, is_surface, lattice):
+    """(5, n) coefficients of the paraboloid that has, over the cuts of the voxels, the means of planes tangent to the
+    one of coefficients (5, n) in a frame; the vectors of the frame are turned across the normal."""
+    first, second = turned(normal, frame[0])
+    matrix, right = np.tile(RIDGE * np.eye(N_TERMS), (fill.size, 1, 1)), np.zeros((fill.size, N_TERMS))
+    place = plane_distance(fill, normal)
+    own = means_of(cut_means(normal, place, first, second), 0.0, 0.0)
+    for vector, share, valid in zip(lattice.c[1:], beside, is_surface, strict=True):
+        x, y = vector @ first, vector @ second
+        slopes = slopes_at(shape, x, y)
+        tangent = normal - slopes[0] * first - slopes[1] * second
+        size = np.linalg.norm(tangent, axis=0)
+        tangent /= size
+        distance = plane_distance(np.where(valid, share, 0.5), tangent)
+        cut = cut_means(tangent, distance, first, second)
+        z = vector @ normal + distance * size + slopes[0] * cut[0] + slopes[1] * cut[1] - place
+        z -= 0.125 * (slopes[0] * x + slopes[1] * y) * (slopes[0] ** 2 + slopes[1] ** 2)
+        terms = np.where(valid, means_of(cut, x, y) - own, 0.0).T
+        matrix += terms[:, :, None] * terms[:, None, :]
+        right += terms * z[:, None]
+    return np.linalg.solve(matrix, right[:, :, None])[:, :, 0].T
+
+
+def turned(normal, first):
+    """Two unit vectors (3, n) across a normal, the first of them as near to a vector as can be."""
+    first = first - (first * normal).sum(axis=0) * normal
+    first = first / np.linalg.norm(first, axis=0)
+    return first, np.cross(normal, first, axis=0)
+
+
+def slopes_at(shape, x, y):
+    """Slopes of a paraboloid (5, n) that begins with none, at places x, y; at most that of 45 degrees."""
+    a, b, c, _, _ = shape
+    return np.clip(2.0 * a * x + c * y, -1.0, 1.0), np.clip(2.0 * b * y + c * x, -1.0, 1.0)
+
+
+def means_of(cut, x, y):
+    """(5, n) means of x^2, y^2, x y, x, y over cuts (5, n) of voxels whose centres lie at x, y."""
+    mean_x, mean_y, xx, yy, xy = cut
+    squares = [xx + (2.0 * mean_x + x) * x, yy + (2.0 * mean_y + y) * y]
+    return np.stack([*squares, xy + x * mean_y + y * mean_x + x * y, x + mean_x, y + mean_y])
+
+
 def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     """(m,) mean curvature at interface cells n, whose neighbours are (Q - 1, m): the specification."""
     cell, held = parameters[CELL], parameters[FILL]
@@ -315,10 +359,10 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     beside = np.where(kind & INTERFACE, held[neighbours], np.where(kind & LIQUID, 1.0, 0.0))
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
     is_surface = (kind & INTERFACE != 0) & (beside > HARDLY) & (beside < 1.0 - HARDLY)
-    (*_, h, i), first, second = _paraboloid(normal, fill, beside, is_surface, lattice)
-    normal = normal - h * first - i * second
+    shape, *frame = _paraboloid(normal, fill, beside, is_surface, lattice)
+    normal = normal - shape[3] * frame[0] - shape[4] * frame[1]
     normal /= np.linalg.norm(normal, axis=0)
-    coefficients, _, _ = _paraboloid(normal, fill, beside, is_surface, lattice)
+    coefficients = _refined(normal, shape, frame, fill, beside, is_surface, lattice)
     return np.where(is_flat, 0.0, curvature_of(coefficients))
 
 
@@ -345,17 +389,91 @@ def _tension_node(lattice, precision, jit, at):
 def curvature_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters)`` of :func:`curvature`."""
     zero, normal_of = precision.real(0), normal_node(lattice, precision, jit, at)
-    paraboloid, curvature_of_it = _paraboloid_node(lattice, precision, jit, at), curvature_of_node(precision, jit)
+    paraboloid, refined = _paraboloid_node(lattice, precision, jit, at), _refined_node(lattice, precision, jit, at)
+    curvature_of_it = curvature_of_node(precision, jit)
 
     def curvature(neighbours, n, parameters):
         normal = normal_of(neighbours, n, parameters)
         if normal[0] == zero and normal[1] == zero and normal[2] == zero:
             return zero
-        a, b, c, h, i, normal = paraboloid(neighbours, n, parameters, normal)
-        a, b, c, h, i, normal = paraboloid(neighbours, n, parameters, normal)
+        shape, normal, first = paraboloid(neighbours, n, parameters, normal)
+        a, b, c, h, i = refined(neighbours, n, parameters, normal, shape, first)
         return curvature_of_it(a, b, c, h, i)
 
     return jit(curvature)
+
+
+def _refined_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, n, parameters, normal, shape, first)`` of :func:`_refined`."""
+    cell, fill, real = at[CELL], at[FILL], precision.real
+    _, cx, cy, cz = constants(lattice, precision)
+    zero, ridge, least, most = real(0), real(RIDGE), real(HARDLY), real(1 - HARDLY)
+    count, n_entries = N_TERMS, N_TERMS * N_TERMS
+    row, column = (tuple(entries) for entries in zip(*product(range(count), repeat=2), strict=True))
+    distance, across, solve = distance_node(precision, jit), turned_node(precision, jit), solve_node(precision, jit)
+    cut_of, means = cut_node(precision, jit), cut_means_node(precision, jit)
+
+    def refined(neighbours, n, parameters, normal, shape, first):
+        nx, ny, nz = normal
+        p, q = across(normal, first)
+        place = distance(parameters[fill][n], nx, ny, nz)
+        ox, oy, oxx, oyy, oxy = means(normal, place, p, q)
+        matrix = [zero] * n_entries
+        right = [zero] * count
+        for i in range(count):
+            matrix[6 * i] = ridge
+        for k in range(len(neighbours)):
+            share = parameters[fill][neighbours[k]]
+            if parameters[cell][neighbours[k]] & INTERFACE and share > least and share < most:
+                link = cx[k + 1], cy[k + 1], cz[k + 1]
+                mx, my, mxx, myy, mxy, z = cut_of(share, link, (normal, p, q), shape, place)
+                term = mxx - oxx, myy - oyy, mxy - oxy, mx - ox, my - oy
+                for i in range(count):
+                    right[i] += term[i] * z
+                for e in range(n_entries):
+                    matrix[e] += term[row[e]] * term[column[e]]
+        return solve(matrix, right)
+
+    return jit(unroll(refined))
+
+
+def cut_node(precision, jit):
+    """Node function ``(share, link, (normal, first, second), shape, place)`` -> means of x, y, x^2, y^2, x y, as in
+    :func:`means_of`, and z over the cut of the neighbour along a link by the plane of its share that is tangent to a
+    paraboloid, which begins at a distance ``place`` from the centre of the cell."""
+    real = precision.real
+    one, two, eighth = real(1), real(2), real(0.125)
+    distance, means = distance_node(precision, jit), cut_means_node(precision, jit)
+
+    def cut(share, link, frame, shape, place):
+        (ex, ey, ez), ((nx, ny, nz), (px, py, pz), (qx, qy, qz)), (a, b, c) = link, frame, shape
+        x, y, z = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz, ex * nx + ey * ny + ez * nz
+        h, i = min(max(two * a * x + c * y, -one), one), min(max(two * b * y + c * x, -one), one)
+        size = real(math.sqrt(one + h * h + i * i))
+        tx, ty, tz = nx - h * px - i * qx, ny - h * py - i * qy, nz - h * pz - i * qz
+        tx, ty, tz = tx / size, ty / size, tz / size
+        far = distance(share, tx, ty, tz)
+        mx, my, mxx, myy, mxy = means((tx, ty, tz), far, (px, py, pz), (qx, qy, qz))
+        xx, yy = mxx + (two * mx + x) * x, myy + (two * my + y) * y
+        z += far * size + h * mx + i * my - place - eighth * (h * x + i * y) * (h * h + i * i)
+        return x + mx, y + my, xx, yy, mxy + x * my + y * mx + x * y, z
+
+    return jit(cut)
+
+
+def turned_node(precision, jit):
+    """Node function of :func:`turned`."""
+    real, one = precision.real, precision.real(1)
+
+    def across(normal, first):
+        (nx, ny, nz), (px, py, pz) = normal, first
+        along = nx * px + ny * py + nz * pz
+        px, py, pz = px - along * nx, py - along * ny, pz - along * nz
+        scale = one / real(math.sqrt(px * px + py * py + pz * pz))
+        px, py, pz = px * scale, py * scale, pz * scale
+        return (px, py, pz), (ny * pz - nz * py, nz * px - nx * pz, nx * py - ny * px)
+
+    return jit(across)
 
 
 def curvature_of_node(precision, jit):
@@ -372,7 +490,8 @@ def curvature_of_node(precision, jit):
 
 
 def _paraboloid_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, n, parameters, normal)`` -> A, B, C, H, I, and the normal tilted by H and I."""
+    """Node function ``(neighbours, n, parameters, normal)`` -> A, B, C, the normal tilted by H and I, and the vector
+    along which x is measured."""
     cell, fill, real = at[CELL], at[FILL], precision.real
     _, cx, cy, cz = constants(lattice, precision)
     zero, one, ridge, least, most = real(0), real(1), real(RIDGE), real(HARDLY), real(1 - HARDLY)
@@ -407,7 +526,7 @@ def _paraboloid_node(lattice, precision, jit, at):
         a, b, c, h, i = solve(matrix, right)
         tx, ty, tz = nx - h * px - i * qx, ny - h * py - i * qy, nz - h * pz - i * qz
         scale = one / real(math.sqrt(tx * tx + ty * ty + tz * tz))
-        return a, b, c, h, i, (tx * scale, ty * scale, tz * scale)
+        return (a, b, c), (tx * scale, ty * scale, tz * scale), (px, py, pz)
 
     return jit(unroll(paraboloid))
 

@@ -3,7 +3,7 @@
 The kind of a cell, and its next one: the bits of the field ``cell``.
 
 Between steps a cell is ``GAS``, ``INTERFACE`` or ``LIQUID``; a liquid cell never has a gas cell among its neighbours.
-Within a step further bits tell what a cell turns into; each is set in one stage, so that other cells may read the other
+Within a step further bits mark what a cell turns into; each is set in one stage, so that other cells may read the other
 bits meanwhile.
 
 - The mass of a cell, and its support.

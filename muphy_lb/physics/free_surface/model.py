@@ -19,12 +19,9 @@ import numpy as np
 
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
+    ARRIVING,
     AT_NEIGHBOURS,
     COLLECT,
-    CROSSING,
-    EACH,
-    MOMENTS,
-    NEIGHBOURS,
     REFILL,
     STORED,
     Field,
@@ -101,22 +98,21 @@ def free_surface(
         parameters = {**parameters, BUBBLE: FieldValue(BUBBLE), DEVIATIONS: bubbles.table}
         flow = flow.with_fields(NUMBERS).with_actions(bubbles)
     force = flow.force
-    of_force = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
-    given = {**OWN, **of_force, **parameters, GAS_DEVIATION: gas_deviation}
+    force_parameters = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
+    given = {**OWN, **force_parameters, **parameters, GAS_DEVIATION: gas_deviation}
     crossing = Stage(
         "exchange",
-        CROSSING,
         (exchange(force, capillarity, ONE_PRESSURE if bubbles is None else IN_BUBBLES),),
         given,
-        reads=(CELLS, FILLS),
-        writes=(CELL, MASS, SUPPORT),
+        reads=(ARRIVING, STORED, CELLS, FILLS),
+        writes=(ARRIVING, CELL, MASS, SUPPORT),
         where=_surface(INTERFACE),
     )
-    after = _conversion(force, of_force, bubbles is not None)
+    after = _conversion(force, force_parameters, bubbles is not None)
     extended = flow.with_fields(*FIELDS).with_stages(between=(crossing,), after=after)
     filled = _filled(gas_deviation, bubbles)
-    of_liquid = replace(extended, name="free surface", occupied=CELL, bulk=Where(CELL, LIQUID), costs=COSTS)
-    return replace(of_liquid, counted=counted, filled=filled)
+    liquid = replace(extended, name="free surface", occupied=CELL, bulk=Where(CELL, LIQUID), costs=COSTS)
+    return replace(liquid, counted=counted, filled=filled)
 
 
 def _filled(gas_deviation: float, bubbles: Bubbles | None) -> PartlyFilled:
@@ -138,33 +134,32 @@ def _surface(mask: int) -> Where:
     return Where(CELL, mask, among=SURFACE_CELLS)
 
 
-def _conversion(force: Operator, of_force, has_bubbles: bool) -> tuple[Stage, ...]:
+def _conversion(force: Operator, force_parameters, has_bubbles: bool) -> tuple[Stage, ...]:
     """The stages behind the collision."""
     moments = macroscopic(AFTER_COLLISION, COMPRESSIBLE, force)
     given, reads, bared = {**OWN, BUBBLE: FieldValue(BUBBLE)}, (CELLS, BUBBLES), _surface(BARED)
-    inherit = Stage("inherit", NEIGHBOURS, (INHERIT,), given, reads=reads, writes=(BUBBLE,), where=bared)
-    take = Stage("take", STORED, (TAKE,), OWN, reads=(CELLS, FILLS), writes=(FILL, MASS), where=_surface(INTERFACE))
+    inherit = Stage("inherit", (INHERIT,), given, reads, (BUBBLE,), bared)
+    take = Stage("take", (TAKE,), OWN, (STORED, CELLS, FILLS), (FILL, MASS), _surface(INTERFACE))
     beside = (
-        Stage("edge moments", MOMENTS, (moments,), of_force, field=EDGE_MOMENTS, writes=(EDGE_MOMENTS,)),
-        Stage("mark", NEIGHBOURS, (MARK, GET_WET), OWN, reads=(CELLS,), writes=(CELL,), where=_surface(TURNING)),
-        Stage("get bare", NEIGHBOURS, (GET_BARE,), OWN, reads=(CELLS,), writes=(CELL,), only_edge=True),
-        Stage(SURFACE_CELLS, COLLECT, reads=(CELLS,), where=Where(CELL, SURFACE | CHANGED)),
-        Stage("give", STORED, (GIVE,), OWN, reads=(CELLS,), writes=(FILL, MASS), where=_surface(TURNING)),
+        Stage("edge moments", (moments,), force_parameters, (STORED,), (EDGE_MOMENTS,)),
+        Stage("mark", (MARK, GET_WET), OWN, (CELLS,), (CELL,), _surface(TURNING)),
+        Stage("get bare", (GET_BARE,), OWN, (CELLS,), (CELL,), only_edge=True),
+        Stage(SURFACE_CELLS, reads=(CELLS,), where=Where(CELL, SURFACE | CHANGED), kernel=COLLECT),
+        Stage("give", (GIVE,), OWN, (STORED, CELLS), (FILL, MASS), _surface(TURNING)),
         take,
     )
     return (
         *(replace(stage, beside_bulk=True) for stage in beside),
         Stage(
             "refill",
-            REFILL,
             (start_at_equilibrium(force), moments),
-            of_force,
-            field=EDGE_MOMENTS,
+            force_parameters,
             reads=(CELLS, MOMENTS_BESIDE),
             where=_surface(WETTED),
+            kernel=REFILL,
             sources=Where(CELL, FLUID),
         ),
         *((inherit,) if has_bubbles else ()),
         replace(take, name="new take", where=_surface(SURFACE & ~INTERFACE)),
-        Stage("turn", EACH, (TURN,), OWN, writes=(CELL, SUPPORT), where=_surface(CHANGED)),
+        Stage("turn", (TURN,), OWN, writes=(CELL, SUPPORT), where=_surface(CHANGED)),
     )

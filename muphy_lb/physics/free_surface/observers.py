@@ -1,7 +1,7 @@
 """Observers of a free surface: ``free_surface.csv``, ``bubbles.csv``, ``gauges.csv``, and lines of the summary.
 
-- What is told of a free surface while a run goes on: ``free_surface.csv``, and lines of the summary.
-- What is told of bubbles while a run goes on: ``bubbles.csv``, and lines of the summary.
+- Measurements of a free surface during a run: ``free_surface.csv``, and lines of the summary.
+- Measurements of bubbles during a run: ``bubbles.csv``, and lines of the summary.
 - Gauges: the level of the liquid over a point, and the pressure there, in ``gauges.csv``.
 """
 

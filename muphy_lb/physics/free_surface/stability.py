@@ -6,7 +6,7 @@ with 2 nu pi^2 / dx^2 (Lamb, Hydrodynamics, sections 266, 348). The square of th
 Laplace number of a voxel La = sigma dx / (rho nu^2), which the time step does not change. Collisions that relax odd
 moments with a rate of their own, trt and mrt, hardly relax them at a small viscosity, so that what a splash leaves in
 these waves grows. A dam of 32 x 40 voxels on D2Q9 that breaks with trt goes on at La = 100 and ends in NaN at La = 300,
-at all relaxation times from 0.504 to 0.536, with or without bounds for the curvature. One of 16 x 20 x 12 voxels on
+at all relaxation times from 0.504 to 0.536, with or without bounds for the curvature. A dam of 16 x 20 x 12 voxels on
 D3Q19 ends so at La = 10, not at 3, with a relaxation time of 0.504, at 1000 also with an eddy viscosity. With the
 collisions named here both stay finite, the former up to La = 10,000.
 """

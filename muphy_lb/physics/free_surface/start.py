@@ -26,7 +26,7 @@ from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQU
 from muphy_lb.setup.initial import FASTEST_MACH
 from muphy_lb.setup.input_fields import read_box_array
 
-FAR = 8.0  # distance [voxels] from spheres beyond which it is not told
+FAR = 8.0  # distance [voxels] from spheres beyond which it is unknown
 CHUNK = 1 << 15  # nodes that a thread places at a time, whose numbers stay in its cache
 
 

@@ -70,7 +70,7 @@ class PorousRecord(Observer):
         velocity_m_s = view.velocity_m_s()
         if velocity_m_s is None:
             return None
-        number, _ = self._regions.at(Place.of_all(whole_nodes(view)))
+        number = self._regions.numbers(Place.of_all(whole_nodes(view)))
         rate, *momentum = (np.asarray(field, dtype=np.float64) for field in fields)
         found = {}
         for k, region in enumerate(self._told):

@@ -38,6 +38,7 @@ class PorousMedium(Physics):
         self._regions, self._units = Regions(case, header), units
         self._viscosity = float(units.viscosity_to_lattice(case.fluid.viscosity_m2_s))
         self._known: tuple[LocalDomain, np.ndarray] | None = None
+        self._whole_m2: np.ndarray | None = None  # of all nodes, on rank 0, until its own are known
         self._told: Sequence[Region] = ()
         stored = FromStored((DRAG,), self._permeability_m2)
         self.output_fields = {FIELD: OutputField("m2", self._at_all_nodes, stored)}
@@ -54,7 +55,8 @@ class PorousMedium(Physics):
         self._told = from_root(view.communicator, lambda: self._found(whole_nodes(view)))
 
     def _found(self, nodes) -> list[Region]:
-        number, permeability_m2 = self._regions.at(Place.of_all(nodes))
+        place = Place.of_all(nodes)
+        number, self._whole_m2 = self._regions.numbers(place), self._regions.permeabilities_m2(place)
         found = []
         for k, section in enumerate(self._regions.sections):
             inside = number == k
@@ -63,7 +65,7 @@ class PorousMedium(Physics):
                     f"{KEY}.{section.name} holds no fluid node, or only those of later tables of {KEY}; move it into"
                     " the fluid, or leave it out"
                 )
-            own_m2 = permeability_m2[inside]
+            own_m2 = self._whole_m2[inside]
             bounds_m2 = float(own_m2.min()), float(own_m2.max())
             found.append(Region(section.name, int(inside.sum()), bounds_m2, nodes.spacing_m, 2 + (nodes.shape[0] > 1)))
         return found
@@ -77,8 +79,11 @@ class PorousMedium(Physics):
     def _rate(self, row: int, magic: float, domain: LocalDomain) -> np.ndarray:
         """(n,) one of the rates at the nodes of a rank; all three are computed at once."""
         if self._known is None or self._known[0] is not domain:
-            _, permeability_m2 = self._regions.at(Place.of_rank(domain))
-            rates = drag_rates(permeability_m2 / self._units.spacing_m**2, self._viscosity, magic, self._least_odd_rate)
+            whole_m2, self._whole_m2 = self._whole_m2, None
+            own_m2 = (
+                self._regions.permeabilities_m2(Place.of_rank(domain)) if whole_m2 is None else whole_m2[domain.number]
+            )
+            rates = drag_rates(own_m2 / self._units.spacing_m**2, self._viscosity, magic, self._least_odd_rate)
             self._known = domain, rates
         return self._known[1][row]
 

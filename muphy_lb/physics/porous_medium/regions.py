@@ -49,16 +49,21 @@ class Regions:
         """The tables of the case."""
         return tuple(self.case.porous_medium)
 
-    def at(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
-        """(n,) number of the region of each node, ``NONE`` where there is no medium, and (n,) its permeability [m2],
-        infinite there. Raises InputError: a file cannot be read, or has values that are none."""
+    def numbers(self, place: Place) -> np.ndarray:
+        """(n,) number of the region of each node, ``NONE`` where there is no medium."""
         number = np.full(place.voxel.size, NONE, dtype=np.int16)
-        permeability_m2 = np.full(place.voxel.size, np.inf)
         for k, section in enumerate(self.sections):
+            number[self._inside(section, place)] = k
+        return number
+
+    def permeabilities_m2(self, place: Place) -> np.ndarray:
+        """(n,) permeability [m2] of each node, infinite where there is no medium. Raises InputError: a file cannot be
+        read, or has values that are none."""
+        found = np.full(place.voxel.size, np.inf)
+        for section in self.sections:
             inside = self._inside(section, place)
-            number[inside] = k
-            permeability_m2[inside] = self._of(section, place, inside)
-        return number, permeability_m2
+            found[inside] = self._of(section, place, inside)
+        return found
 
     def _inside(self, section: PorousSection, place: Place) -> np.ndarray:
         if section.label is not None:

@@ -1,7 +1,7 @@
 """Amounts of species that pass through openings and walls, or react, over time, ``species_NAME.csv``, and the record of
 all species at the end of a run: a table and lines of the summary.
 
-What enters in a step is told ahead of it, and sources are those of the present instant, so that from one step to the
+The inflow of a step is measured ahead of it, and sources are those of the present instant, so that from one step to the
 next the amount changes by all that enters and by the mean of the sources of both, to the last digits.
 """
 
@@ -54,7 +54,7 @@ class SpeciesTold:
     ):
         self._view, self.scalar, self.walls, self.bounds = view, scalar, tuple(walls), bounds
         self._outlets = OutletFluxes(view, scalar, carrier)
-        self._fluxes: WallFluxes | None = None
+        self._fluxes: tuple[int, WallFluxes] | None = None
         self.rate_unit = (
             f"{scalar.unit.removesuffix('/m3')}/s" if scalar.unit.endswith("/m3") else f"{scalar.unit} m3/s"
         )
@@ -96,7 +96,7 @@ class SpeciesTold:
         return [*self._outlets.means_si(found), *walls, *rates.tolist()]
 
     def _sources(self) -> float | None:
-        """The gain of all nodes in a step by production, decay and reactions [lattice units], on rank 0."""
+        """The gain of all nodes in a step of the flow by production, decay and reactions [lattice units], on rank 0."""
         scalar, view = self.scalar, self._view
         if not (scalar.half_gain or scalar.production or scalar.decay):
             return 0.0
@@ -105,7 +105,8 @@ class SpeciesTold:
         if carrier is None or given is None:
             return None
         amounts = given.astype(np.float64) * carrier
-        return float(np.sum(2.0 * amounts if scalar.half_gain else scalar.production - scalar.decay * amounts))
+        gains = 2.0 / view.stride * amounts if scalar.half_gain else scalar.production - scalar.decay * amounts
+        return float(np.sum(gains))
 
     def through_walls_si(self) -> list[float]:
         """The amount a second that enters the fluid through each wall with a condition; empty off rank 0."""
@@ -124,10 +125,13 @@ class SpeciesTold:
         return self._view.units.velocity_to_si(fluxes.per_area(found, self._view.header.n_nodes))
 
     def _at_walls(self) -> WallFluxes | None:
-        """The links into walls with a condition, found once, on rank 0."""
-        if self._fluxes is None and self._view.communicator.rank == 0:
-            self._fluxes = WallFluxes(whole_nodes(self._view), self.scalar, self.walls)
-        return self._fluxes
+        """The links into walls with a condition, found once for the length of a step, on rank 0."""
+        view = self._view
+        if view.communicator.rank:
+            return None
+        if self._fluxes is None or self._fluxes[0] != view.stride:
+            self._fluxes = view.stride, WallFluxes(whole_nodes(view), self.scalar.over(view.stride), self.walls)
+        return self._fluxes[1]
 
     def transfer(self, fluxes_si: Mapping[str, float]) -> dict[str, dict]:
         """For each wall, from what enters through it: its area, the mean flux over it, the mean value at it where the

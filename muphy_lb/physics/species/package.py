@@ -9,6 +9,7 @@ gradient.
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from math import inf
 from types import MappingProxyType
@@ -27,10 +28,12 @@ from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import OutputField, PreparedView, SettableFlow
 from muphy_lb.model.flow import Flow
-from muphy_lb.model.model import EACH, Field, FieldValue, Stage
+from muphy_lb.model.model import Field, FieldValue, Stage
 from muphy_lb.operators import MOMENTUM_FIELDS
 from muphy_lb.physics.scalar import (
     POPULATIONS,
+    SMALL_DECAY,
+    TINY,
     CarriedScalar,
     Condition,
     ScalarPhysics,
@@ -46,15 +49,17 @@ from muphy_lb.physics.species.reactions import (
     Reactions,
     changes_of,
     parts_of_step,
+    rate_of_change,
     refuse_stiff,
 )
 from muphy_lb.physics.species.residence import ResidenceTimes, entry_of
 from muphy_lb.physics.species.section import SpeciesSection
 from muphy_lb.setup.input_fields import Wanted, read_field
-from muphy_lb.setup.waveforms import factor_bounds, waveform_factor
+from muphy_lb.setup.waveforms import factor_bounds, fastest_wave_s, waveform_factor
 
 NAME = "species"
 TAKEN = (*FIELDS, SPEED)
+STEPS_OF_WAVE = 50  # least number of steps of species, in a frozen flow, in the fastest wave of their course
 PERFECT = 1e9  # uptake, over diffusivity and voxel, beyond which a wall holds the value beyond it
 LARGEST_DECAY = 0.5  # share that may decay in a step: its rate is then 2 % too fast
 LOST = 0.03  # share of what sources do that rounding may take without a warning
@@ -70,9 +75,8 @@ def set_species(simulation: SettableFlow, name: str, values) -> None:
         raise InputError(f"set_species got {name!r}, which is no species; {did_you_mean(name, names)}")
     given = simulation.scattered("set_species", values, 1)[0]
     now = [given if other == name else simulation.local_field(other) for other in names]
-    physics.refuse_unfit(simulation, now)
-    carrier = np.array([simulation.local_field(row) for row in physics.scalars[0].carrier_rows])
-    simulation.set_fields(physics.started(now, name, carrier))
+    physics.refuse_unfit(simulation, now, simulation.stride)
+    simulation.set_fields(physics.started(now, name, physics.carrier_of(simulation), simulation.stride))
 
 
 class Species(ScalarPhysics):
@@ -105,6 +109,8 @@ class Species(ScalarPhysics):
         self._reactions = Reactions(names, laws, units.time_step_s) if reacts else None
         self._scales = [_largest(case, section) for section in case.species]
         self._n_parts = parts_of_step(laws, self._scales, units.time_step_s)
+        waves_s = (fastest_wave_s(each.waveform, case) for each in case.species if each.waveform is not None)
+        self._longest_step_s = min(waves_s, default=inf) / STEPS_OF_WAVE
         self._precision = PRECISIONS[case.compute.precision]
 
     def _scalar(self, case, header: GeometryHeader, section: SpeciesSection, reacts: bool) -> CarriedScalar:
@@ -139,13 +145,29 @@ class Species(ScalarPhysics):
             raise InputError(f"[[species]] have a name of another field: {error}; give them other ones") from error
         if self._reactions is None:
             return flow
-        names = self._reactions.names
+        reactions, n_parts = self._over(self._reactions, flow.stride)
+        names = reactions.names
         changes = tuple(map(changes_of, names))
-        values = {name: FieldValue(name) for name in (*names, *changes)} | self._reactions.parameters(self._n_parts)
-        stage = Stage(
-            "reactions", EACH, (self._reactions.operator(),), values, reads=(*names, *changes), writes=changes
-        )
+        values = {name: FieldValue(name) for name in (*names, *changes)} | reactions.parameters(n_parts)
+        stage = Stage("reactions", (reactions.operator(),), values, reads=(*names, *changes), writes=changes)
         return flow.with_fields(*(Field(name, is_state=True) for name in changes)).with_stages(before=(stage,))
+
+    def _over(self, reactions: Reactions, stride: int) -> tuple[Reactions, int]:
+        """Reactions in steps as long as some of the flow's, and the parts of such a step."""
+        reactions = replace(reactions, time_step_s=stride * self._units.time_step_s)
+        return reactions, parts_of_step(reactions.laws, self._scales, reactions.time_step_s)
+
+    def longest_stride(self, max_speed: float) -> float:
+        """As of all scalars; reactions change little, and waveforms, in one step."""
+        laws = self._reactions.laws if self._reactions else ()
+        stiffest = rate_of_change(laws, self._scales) * self._units.time_step_s
+        of_courses = self._longest_step_s / self._units.time_step_s
+        return min(super().longest_stride(max_speed), SMALL_DECAY / max(stiffest, TINY), of_courses)
+
+    def restarted_at_rest(self, view) -> dict[str, np.ndarray]:
+        """As of all scalars, with reactions."""
+        now = [view.local_field(each.name) for each in self.scalars]
+        return self.started(now, carrier=self.carrier_of(view), stride=view.stride)
 
     def initial_fields(self, view) -> dict[str, np.ndarray]:
         """Each species with its initial values."""
@@ -159,12 +181,13 @@ class Species(ScalarPhysics):
         self.refuse_unfit(view, starts)
         return self.scalars[0].carrier_start() | self.started(starts)
 
-    def refuse_unfit(self, view: PreparedView, values: Sequence[np.ndarray]) -> None:
+    def refuse_unfit(self, view: PreparedView, values: Sequence[np.ndarray], stride: int = 1) -> None:
         """Refuse values (n,) or (1,) of all species at which a rate law is not finite, or too fast for the step;
         collective. Raises InputError: there are such."""
         if self._reactions is None:
             return
-        laws, largest = self._reactions.laws, view.communicator.maximum
+        (reactions, n_parts), largest = self._over(self._reactions, stride), view.communicator.maximum
+        laws = reactions.laws
         found = [largest(float(np.abs(row).max(initial=0.0))) for row in values]
         for law in laws:
             with np.errstate(all="ignore"):
@@ -174,17 +197,20 @@ class Species(ScalarPhysics):
                     f"{law.key} = {law.text!r} is not finite at the values that species have at the start; add a small"
                     " constant where it divides, or start from other values"
                 )
-        refuse_stiff(laws, np.maximum(found, self._scales), self._n_parts, self._units.time_step_s)
+        refuse_stiff(laws, np.maximum(found, self._scales), n_parts, reactions.time_step_s)
 
     def started(
-        self, values: Sequence[np.ndarray], only: str = "", carrier: np.ndarray | None = None
+        self, values: Sequence[np.ndarray], only: str = "", carrier: np.ndarray | None = None, stride: int = 1
     ) -> dict[str, np.ndarray]:
         """The fields of values (n,) or (1,) of all species where nothing is conducted; those of ``only`` one, if named.
-        They leave a node with what the first half of a step has changed. ``carrier``: populations of their carrier,
-        if not at rest."""
-        found: dict[str, np.ndarray] = {}
-        halves = self._reactions.half_changes(values, self._n_parts) if self._reactions else values
-        for scalar, start, half in zip(self.scalars, values, halves, strict=True):
+        They leave a node with what the first half of a step, as long as some of the flow's, has changed. ``carrier``:
+        populations of their carrier, if not at rest."""
+        found, halves = dict[str, np.ndarray](), [*values]
+        if self._reactions is not None:
+            reactions, n_parts = self._over(self._reactions, stride)
+            halves = [*reactions.half_changes(values, n_parts)]
+        scalars = [each.over(stride) for each in self.scalars]
+        for scalar, start, half in zip(scalars, values, halves, strict=True):
             if only in ("", scalar.name):
                 reacted = {scalar.half_gain: half} if scalar.half_gain else {}
                 found |= scalar.start(start, half if scalar.half_gain else None, carrier) | reacted

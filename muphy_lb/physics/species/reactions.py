@@ -28,7 +28,7 @@ SCALE_OF_NOTHING = 1.0  # value of a species that a case gives none, for what fo
 SMOOTH = 0.25  # largest change of a rate over a part of a step, relative
 COARSE = 1.0  # the same for values that are known only after parts have been chosen; 2.8 is unstable
 MOST_PARTS = 100
-BELOW = 0.95  # share of the longest time step that a message tells, which two digits do not round beyond it
+BELOW = 0.95  # share of the longest time step in a message, which two digits do not round beyond it
 DIFFERENCE = 1e-6  # relative step of numerical derivatives
 SHARES = (1.0, 0.1, 0.01, 1e-3, 0.0)  # of the largest values, at which derivatives are looked at
 
@@ -69,6 +69,11 @@ def refuse_stiff(
         )
 
 
+def rate_of_change(laws: Sequence[RateLaw], scales: Sequence[float]) -> float:
+    """The largest relative change of the rate of a law [1/s], as of :func:`parts_of_step`."""
+    return _stiffest(laws, scales, 1.0)[0]
+
+
 def _stiffest(laws: Sequence[RateLaw], scales: Sequence[float] | np.ndarray, time_step_s: float) -> tuple[float, str]:
     """The largest relative change of the rate of a law in a time step, and the key of that law."""
     largest = np.array([scale or SCALE_OF_NOTHING for scale in scales], dtype=np.float64)
@@ -105,7 +110,7 @@ class Reactions:
     time_step_s: float
 
     def operator(self) -> Operator:
-        """The operator of an ``EACH`` stage that stores half of the change of every species in a step."""
+        """The operator of a stage that stores half of the change of every species in a step."""
         return _integration(self.names, tuple(ast.unparse(law.tree) for law in self.laws), self.time_step_s)
 
     def parameters(self, n_parts: int) -> dict:

@@ -20,8 +20,6 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
     AT_NEIGHBOURS,
-    SCALAR_STREAMING,
-    STENCIL,
     Field,
     FieldValue,
     ScalarStreaming,
@@ -108,7 +106,7 @@ def _by_differences(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], St
         )
     parameters: dict[str, Value] = {DIFFUSIVITY: heat.diffusivity, **VELOCITY}
     reads = (NAME + AT_NEIGHBOURS, *VELOCITY_FIELDS)
-    stage = Stage(NAME, STENCIL, (TEMPERATURE,), parameters, NAME, reads, (NAME,))
+    stage = Stage(NAME, (TEMPERATURE,), parameters, reads, (NAME,))
     return (Field(NAME, heat.boundary),), stage, NAME
 
 
@@ -127,7 +125,7 @@ def _by_populations(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], St
     field = Field(scalar.populations, streaming=ScalarStreaming(scalar.lattice, (scalar.populations_set,)))
     reads = (field.name + AT_NEIGHBOURS, NAME, *VELOCITY_FIELDS)
     writes = (field.name, NAME, BUOYANT)
-    stage = Stage(field.name, SCALAR_STREAMING, (collision,), parameters, field.name, reads, writes)
+    stage = Stage(field.name, (collision,), parameters, reads, writes)
     return (field, *moments), stage, BUOYANT
 
 

@@ -15,6 +15,8 @@ from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.two_fluid.operators import FIRST, PHASE, SECOND
 from muphy_lb.physics.two_fluid.section import SERIES_FILE
+from muphy_lb.physics.two_fluid.structure import COLUMNS as SHAPE
+from muphy_lb.physics.two_fluid.structure import FLUIDS, INTERFACE_AREA, structure
 
 FLOWS = (
     "first_darcy_velocity_x_m_s",
@@ -111,6 +113,8 @@ class TwoFluidSeries(SeriesObserver):
         full: amount of a full node.
         viscosities_pa_s, tension_n_m: dynamic viscosities of both fluids, interfacial tension.
         known_within: see above; None: the run ends after its steps.
+        with_structure: whether the rows have the numbers of :mod:`muphy_lb.physics.two_fluid.structure`; those of the
+            end are always recorded.
     """
 
     file = SERIES_FILE
@@ -127,8 +131,9 @@ class TwoFluidSeries(SeriesObserver):
         viscosities_pa_s: tuple[float, float],
         tension_n_m: float,
         known_within: float | None,
+        with_structure: bool,
     ):
-        self._full, self._known_within = full, known_within
+        self._full, self._known_within, self._with_structure = full, known_within, with_structure
         self._viscosities, self._per_speed = np.repeat(viscosities_pa_s, 3), max(viscosities_pa_s) / tension_n_m
         self._sums = view.node_sums(FLOW_OF_BOTH)
         super().__init__(view, folder, resume_step)
@@ -139,7 +144,7 @@ class TwoFluidSeries(SeriesObserver):
 
     def columns(self) -> list[str]:
         """Names of the columns."""
-        return list(COLUMNS)
+        return [*COLUMNS, *(SHAPE if self._with_structure else ())]
 
     def numbers(self) -> list[float] | None:
         """One number per column, on rank 0; collective."""
@@ -157,11 +162,11 @@ class TwoFluidSeries(SeriesObserver):
 
     def rows(self) -> list[list[float]] | None:
         """The numbers, of which the flows are remembered."""
-        numbers = self.numbers()
+        numbers, shape = self.numbers(), structure(self._view) if self._with_structure else None
         if numbers is None:
             return None
         self._looks.append([numbers[COLUMNS.index(name)] for name in FLOWS])
-        return [numbers]
+        return [[*numbers, *on_root(shape).values()] if self._with_structure else numbers]
 
     def verdict(self) -> str | None:
         """Whether the mean flows are known."""
@@ -185,10 +190,10 @@ class TwoFluidSeries(SeriesObserver):
 
     def finish(self) -> dict | None:
         """The numbers at the end, and mean flows with their errors where there are enough looks, on rank 0."""
-        numbers = self.numbers()
+        numbers, shape = self.numbers(), structure(self._view)
         if numbers is None:
             return None
-        record: dict = dict(zip(COLUMNS, numbers, strict=True))
+        record: dict = dict(zip(COLUMNS, numbers, strict=True)) | on_root(shape)
         if len(self._looks) >= LEAST_LOOKS:
             mean, error = batch_means(np.array(self._looks))
             record["mean"] = dict(zip(FLOWS, mean.tolist(), strict=True))
@@ -196,14 +201,21 @@ class TwoFluidSeries(SeriesObserver):
         return record
 
     def lines(self, summary: Mapping) -> list[str]:
-        """The record as a line of text."""
+        """The record as lines of text."""
         record = summary[self.name]
+        parts = (
+            f"{fluid} {record[f'{fluid}_parts']:,}, {record[f'{fluid}_connected_share']:.1%} of it connected"
+            for fluid in FLUIDS
+        )
         return [
             f"two fluids: saturation of the second {record['second_saturation']:.4g}, capillary number"
-            f" {record['capillary_number']:.3g}, at most {record['largest_capillary_number']:.3g}"
+            f" {record['capillary_number']:.3g}, at most {record['largest_capillary_number']:.3g}",
+            f"parts: {'; '.join(parts)}; interface {record[INTERFACE_AREA]:.4g} m2",
         ]
 
     def section(self, summary: Mapping) -> ReportPart:
         """The record as a table."""
-        rows = [(name.replace("_", " "), value) for name, value in summary[self.name].items() if name in COLUMNS]
+        rows = [
+            (name.replace("_", " "), value) for name, value in summary[self.name].items() if name in (*COLUMNS, *SHAPE)
+        ]
         return ReportPart(tables=(ReportTable("Two fluids", ("", "at the end"), rows),))

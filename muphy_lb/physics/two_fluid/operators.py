@@ -1,7 +1,7 @@
 """Operators of two fluids of equal density: a colour-gradient method.
 
-**Amounts.** A node holds N_a of the first fluid and N_b of the second one. What leaves it along an axis is, for the
-first,
+**Amounts.** A node holds N_a of the first fluid and N_b of the second one. The amount that leaves it along an axis is,
+for the first,
 
     A_q = w [N_a (1 + c.u / cs2) + beta N_a N_b / (N_a + N_b) c.n]
 
@@ -429,6 +429,28 @@ def _force_node(lattice, precision, jit, at):
 
 
 SURFACE_FORCE = Operator("two-fluid-force", _force, _force_node, named(STRENGTH, *NORMAL))
+
+
+SECOND_ACCELERATION = ("second_acceleration_x", "second_acceleration_y", "second_acceleration_z")
+
+
+def _weight(n, parameters):
+    return (0.5 - 0.5 * parameters[PHASE][n]) * np.array([[parameters[name]] for name in SECOND_ACCELERATION])
+
+
+def _weight_node(lattice, precision, jit, at):
+    unit, half, phase = precision.real(precision.unit), precision.real(0.5), at[PHASE]
+    x, y, z = (at[name] for name in SECOND_ACCELERATION)
+
+    def weight(n, parameters):
+        share = unit * (half - half * parameters[phase][n])
+        return share * parameters[x], share * parameters[y], share * parameters[z]
+
+    return jit(weight)
+
+
+WEIGHT = Operator("two-fluid-weight", _weight, _weight_node, named(PHASE, *SECOND_ACCELERATION))
+"""A body force on the second fluid alone, by its share of a node."""
 
 
 def _kept_back(n, parameters):

@@ -10,15 +10,17 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP16, PRECISIONS
 from muphy_lb.base.units import Units, relaxation_time
 from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.case.case import Case
 from muphy_lb.case.output import GRADIENT, STRESS_NAMES
 from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, within
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.displacement import Displacement
-from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, whole_nodes
+from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, on_root, whole_nodes
 from muphy_lb.model.flow import Flow
-from muphy_lb.model.model import AT_NEIGHBOURS, NEIGHBOURS, Field, FieldValue, Stage, Value
+from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, Stage, Value
 from muphy_lb.operators import MOMENTUM_FIELDS, STORE_MOMENTUM
+from muphy_lb.parallel import NodeGather, agreed_on_root
 from muphy_lb.physics.package import Physics
 from muphy_lb.physics.two_fluid.observers import FLOWS, TwoFluidSeries, second_saturation
 from muphy_lb.physics.two_fluid.operators import (
@@ -39,6 +41,7 @@ from muphy_lb.physics.two_fluid.operators import (
     PHASE,
     PLATE,
     SECOND,
+    SECOND_ACCELERATION,
     STEEPNESS,
     STRENGTH,
     SURFACE_FORCE,
@@ -46,9 +49,12 @@ from muphy_lb.physics.two_fluid.operators import (
     UNITS,
     WALL,
     WALL_NORMAL,
+    WEIGHT,
 )
 from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD
-from muphy_lb.physics.two_fluid.start import widest_pores
+from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
+from muphy_lb.physics.two_fluid.structure import COLUMNS as SHAPE
+from muphy_lb.physics.two_fluid.structure import structure
 from muphy_lb.physics.two_fluid.walls import wall_normals
 from muphy_lb.setup.input_fields import Wanted, read_field
 
@@ -60,19 +66,34 @@ FASTEST, ADVISED = 3.0, 1.0
 is not warned of, and of that advised."""
 RELAXATION_TIMES = 0.502, 10.0
 """Between which both fluids must have theirs."""
+RATIOS = 0.01, 100.0
+"""Between which the viscosity of the second fluid over that of the first one must be: as in tests of sliding layers."""
 ROUNDING = 1e-6
 """By which the phase of a file may lie beyond that of pure fluids."""
 AMOUNTS = {FIRST: NEW_FIRST, SECOND: NEW_SECOND}
 
 
+def _viscosities_m2_s(case: Case) -> tuple[float, float]:
+    """Kinematic viscosities of both fluids, which have the density of the first one."""
+    section, fluid = case.two_fluid, case.fluid
+    of_second = section.kinematic_viscosity_m2_s
+    if of_second is None:
+        of_second = section.dynamic_viscosity_pa_s / fluid.density_kg_m3
+    return fluid.viscosity_m2_s, of_second
+
+
 DISPLACEMENT = Displacement(
     section="two_fluid",
-    starts=("second_saturation", "second", "initial_file"),
+    starts=("second_saturation", "initial_file", "second"),
     known_within="known_within",
     entering="second_fluid",
-    viscosities_m2_s=lambda case: (case.fluid.viscosity_m2_s, case.two_fluid.kinematic_viscosity_m2_s),
+    viscosities_m2_s=_viscosities_m2_s,
+    tension_n_m=lambda case: case.two_fluid.interfacial_tension_n_m,
     flows=(FLOWS[:3], FLOWS[3:]),
     saturation=second_saturation,
+    structure=structure,
+    structure_columns=SHAPE,
+    drive="second_acceleration_m_s2",
     is_second=lambda view: view.local_field(PHASE) < 0.0,
 )
 
@@ -92,9 +113,10 @@ class TwoFluid(Physics):
         _refuse(case)
         scale_n_m = case.fluid.density_kg_m3 * units.spacing_m**3 / units.time_step_s**2
         self.tension = self._section.interfacial_tension_n_m / scale_n_m
-        self.viscosities_m2_s = case.fluid.viscosity_m2_s, self._section.kinematic_viscosity_m2_s
+        self.viscosities_m2_s = _viscosities_m2_s(case)
         self.viscosities = [float(units.viscosity_to_lattice(each)) for each in self.viscosities_m2_s]
         self._density_kg_m3, self._time_step_s = case.fluid.density_kg_m3, units.time_step_s
+        self._weight = units.acceleration_to_lattice(np.array(self._section.second_acceleration_m_s2)).tolist()
         self._refuse_numerics(units)
         self._angles_deg = np.full(len(header.walls) + 1, self._section.contact_angle_deg)
         given = {wall.name: wall.wetting_angle_deg for wall in case.walls}
@@ -102,6 +124,7 @@ class TwoFluid(Physics):
             if given.get(wall.name) is not None:
                 self._angles_deg[number] = given[wall.name]
         of_case = {opening.name: opening for opening in case.openings}
+        self._fastest_m_s = max((abs(each.velocity_m_s or 0.0) for each in case.openings), default=0.0)
         self._entering = np.array([_entering(of_case.get(opening.name)) for opening in header.openings])
         self.output_fields = {
             PHASE_FIELD: _of_phase(lambda phase: phase.astype(np.float64)),
@@ -118,6 +141,12 @@ class TwoFluid(Physics):
             raise InputError(
                 f"two_fluid.interfacial_tension_n_m is {self.tension:.3g} in lattice units; at most {LARGEST_TENSION:g}"
                 f" is computed: set lattice.time_step_s = {0.99 * shorter_s:.2g} or less"
+            )
+        (low, high), ratio = RATIOS, self.viscosities[1] / self.viscosities[0]
+        if not low * (1.0 - ROUNDING) <= ratio <= high * (1.0 + ROUNDING):
+            raise InputError(
+                f"two_fluid.kinematic_viscosity_m2_s is {ratio:.4g} times that of [fluid]; allowed: {low:g} to {high:g}"
+                " times, in which flows are known to be right: bring them nearer to each other"
             )
         low, high = RELAXATION_TIMES
         cs2 = float(self._lattice.cs2)
@@ -145,7 +174,8 @@ class TwoFluid(Physics):
         communicator, share = view.communicator, self._section.second_saturation
         walls = wall_normals(whole_nodes(view), self._lattice, self._angles_deg) if communicator.rank == 0 else None
         self._walls = communicator.broadcast(walls)
-        filled = self._filled(whole_nodes(view), share) if communicator.rank == 0 and share is not None else None
+        is_filled = share is not None and self._section.initial_file is None
+        filled = self._filled(whole_nodes(view), share) if communicator.rank == 0 and is_filled else None
         self._start = communicator.broadcast(filled)
 
     def _filled(self, nodes: NodeList, share: float) -> np.ndarray:
@@ -171,7 +201,7 @@ class TwoFluid(Physics):
 
         def stage(name: str, operator, reads, writes) -> Stage:
             given = {parameter.name: own[parameter.name] for parameter in operator.parameters}
-            return Stage(name, NEIGHBOURS, (operator,), given, reads=tuple(reads), writes=tuple(writes))
+            return Stage(name, (operator,), given, tuple(reads), tuple(writes))
 
         stages = (
             stage("amounts", ADVANCE, (*near, ENTERING), (*AMOUNTS, PHASE)),
@@ -180,6 +210,9 @@ class TwoFluid(Physics):
         )
         read = {name: own[name] for name in (PHASE, STRENGTH, *NORMAL)}
         flow = replace(flow, fluid=fluid, name="two fluids").pushed_by(SURFACE_FORCE, read)
+        if np.any(self._weight):
+            read = {PHASE: own[PHASE]} | dict(zip(SECOND_ACCELERATION, self._weight, strict=True))
+            flow = flow.pushed_by(WEIGHT, read)
         if PLATE in self._entering:
             flow = replace(flow, closed=KEPT_BACK).given({ENTERING: own[ENTERING]})
         return flow.observed_by(STORE_MOMENTUM, momentum).with_stages(before=stages).with_fields(*self._fields())
@@ -243,7 +276,7 @@ class TwoFluid(Physics):
                     f"two_fluid.initial_file: {section.initial_file} has a phase of size {beyond:.6g}; allowed: -1, the"
                     " second fluid, to 1, the first one"
                 )
-            return np.clip(read, -1.0, 1.0)
+            return self._at_saturation(view, np.clip(read, -1.0, 1.0))
         domain, header = view.domain, view.header
         if self._start is not None:
             return np.where(self._start[domain.number], -1.0, 1.0)
@@ -260,13 +293,29 @@ class TwoFluid(Physics):
             inside |= found
         return np.where(inside, -1.0, 1.0)
 
+    def _at_saturation(self, view, phase: np.ndarray) -> np.ndarray:
+        """(n,) phase of the local nodes, from that of a state, with the saturation of the case if that gives one."""
+        share, first_wets = self._section.second_saturation, self._section.contact_angle_deg <= 90.0
+        if share is None:
+            return phase
+        gather = NodeGather(view.communicator, view.domain.number, view.header.n_nodes)
+        whole = gather.collect(phase)
+        made = agreed_on_root(
+            view.communicator, lambda: exchanged(whole_nodes(view), on_root(whole), share, first_wets)
+        )
+        return gather.scatter(made)
+
     def describe(self) -> str:
         """Tension and viscosities in lattice units, as text."""
         first, second = (relaxation_time(each, float(self._lattice.cs2)) for each in self.viscosities)
-        return (
+        told = (
             f"two fluids: interfacial tension {self.tension:.4g} in lattice units, relaxation times {first:.4g} and"
             f" {second:.4g}"
         )
+        if not self._fastest_m_s:
+            return told
+        number = self._fastest_m_s * max(self.viscosities_pa_s) / self._section.interfacial_tension_n_m
+        return f"{told}; capillary number of what enters {number:.3g}: a tenth of it takes ten times the steps"
 
     def warnings(self) -> tuple[str, ...]:
         """Interfaces that are too fast for narrow pores."""
@@ -287,7 +336,8 @@ class TwoFluid(Physics):
         """The time series."""
         tension, known_within = self._section.interfacial_tension_n_m, self._section.known_within
         full, viscosities = UNITS[self._real], self.viscosities_pa_s
-        return (TwoFluidSeries(view, folder, resume_step, full, viscosities, tension, known_within),)
+        with_structure = self._section.structure
+        return (TwoFluidSeries(view, folder, resume_step, full, viscosities, tension, known_within, with_structure),)
 
 
 def _of_phase(shown: Callable[[np.ndarray], np.ndarray]) -> OutputField:

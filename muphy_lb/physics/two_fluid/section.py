@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from muphy_lb.case.section import Box, Positive, Section, Vector, exactly_one, given_tables
+from muphy_lb.case.substances import SubstanceKeys
 
 SERIES_FILE = "two_fluid.csv"
 FILES = (SERIES_FILE,)
@@ -33,32 +34,43 @@ class SecondSection(Section):
             yield "has one of centre_m and radius_m; give both for a sphere"
 
 
-class TwoFluidSection(Section):
+class TwoFluidSection(SubstanceKeys):
     """Two fluids of equal density that do not mix, with an interface between them; [fluid] describes the first."""
 
     interfacial_tension_n_m: Positive
     """interfacial tension [N/m]"""
-    kinematic_viscosity_m2_s: Positive
-    """kinematic viscosity of the second fluid [m2/s]"""
+    kinematic_viscosity_m2_s: Positive | None = None
+    """kinematic viscosity of the second fluid [m2/s], its dynamic one over the density of [fluid]"""
+    dynamic_viscosity_pa_s: Positive | None = None
+    """its dynamic viscosity [Pa s], instead"""
     contact_angle_deg: Angle = 90.0
     """angle [degrees] between interface and walls, through the first fluid: below 90 it wets them; 10 to 170"""
+    second_acceleration_m_s2: Vector = (0.0, 0.0, 0.0)
+    """further body force per mass (x, y, z) [m/s2] on the second fluid alone, such as the gravity that it has more than
+    the first one: (second density / first density - 1) times g"""
     second: Annotated[tuple[SecondSection, ...], Field(strict=False)] = ()
     """regions of the second fluid at the start, each in a table [[two_fluid.second]]; elsewhere is the first"""
     initial_file: str | None = None
     """phase at every node at the start instead, a field named phase, 1 in the first and -1 in the second fluid, as in
     initial.velocity_file"""
     second_saturation: Share | None = None
-    """saturation of the second fluid at the start instead; the fluid that does not wet fills the widest pores"""
+    """saturation of the second fluid at the start instead; the fluid that does not wet fills the widest pores. With
+    initial_file: one fluid advances at the interface of that state, in the widest pores if it does not wet, else in
+    the narrowest"""
+    structure: bool = False
+    """rows of two_fluid.csv have parts, Euler numbers and areas of both fluids, as the summary has of the end"""
     known_within: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
     """the run ends once the mean flows of both fluids are known within this share; the force must be constant"""
 
     @classmethod
     def rules(cls, given):
-        """One start."""
+        """One viscosity, one start."""
+        yield from super().rules(given)
+        yield from exactly_one(given, "kinematic_viscosity_m2_s", "dynamic_viscosity_pa_s")
         starts = [
             key for key in ("second", "initial_file", "second_saturation") if given.get(key) not in (None, (), [])
         ]
-        if len(starts) > 1:
+        if len(starts) > 1 and starts != ["initial_file", "second_saturation"]:
             yield f"has {' and '.join(starts)}; give one of them"
 
 

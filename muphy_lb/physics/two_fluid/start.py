@@ -1,14 +1,29 @@
-"""A start at a given saturation: the fluid that does not wet the walls fills the widest pores.
+"""A start at a given saturation, in the widest pores or from another state.
+
+The fluid that does not wet the walls fills the widest pores.
 
 A pore is as wide as the largest sphere that covers it without touching a wall: pores wider than r are the opening of
 the fluid by spheres of radius r, which is where a fluid that does not wet is found behind drainage to the capillary
 pressure 2 sigma / r (Hilpert, Miller, Adv. Water Resour. 24, 243 (2001)).
+
+From another state one fluid advances from where it is: if it does not wet, through pores that are at least as wide as
+they must be for it to find enough, else through those that are as narrow; in these, what lies nearest to it first. What
+was connected stays connected, and a throat is passed when its turn has come, as in invasion percolation (Wilkinson,
+Willemsen, J. Phys. A 16, 3365 (1983)), but for fluid that is trapped, of which nothing is known here.
 """
+
+from bisect import bisect_left
+from dataclasses import replace
 
 import numpy as np
 from scipy.ndimage import distance_transform_edt
 
-from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.base.errors import InputError
+from muphy_lb.geometry.clean import component_labels
+from muphy_lb.geometry.neighbours import neighbour_table
+from muphy_lb.geometry.nodes import NodeList, chosen_nodes
+from muphy_lb.geometry.porous.pores import pore_widths
+from muphy_lb.geometry.wall_areas import AXES
 
 
 def widest_pores(nodes: NodeList, n_wanted: int) -> np.ndarray:
@@ -47,3 +62,47 @@ def widest_pores(nodes: NodeList, n_wanted: int) -> np.ndarray:
     chosen = np.zeros(nodes.n_nodes, dtype=bool)
     chosen[order[:n_wanted]] = True
     return chosen
+
+
+def exchanged(nodes: NodeList, phase: np.ndarray, saturation: float, first_wets: bool) -> np.ndarray:
+    """(n,) phase with another saturation of the second fluid, from that of a state (n,). Raises InputError: the fluid
+    that gains is nowhere, or too little of the other is within its reach."""
+    missing = saturation * nodes.n_nodes - (0.5 - 0.5 * phase).sum()
+    sign = 1.0 if missing < 0.0 else -1.0  # of the fluid that gains
+    gaining, phase, missing = sign * phase > 0.0, phase.copy(), abs(missing)
+    x, y, z = (repeats or size == 1 for repeats, size in zip(nodes.periodic, nodes.shape[::-1], strict=True))
+    neighbours, width = neighbour_table(nodes, AXES), pore_widths(replace(nodes, periodic=(x, y, z)))
+    turn = np.where(gaining, -np.inf, width if first_wets == (sign > 0.0) else -width)
+    gains = 0.5 - 0.5 * sign * phase
+    turns = np.unique(turn[~gaining])
+    last = bisect_left(turns, missing, key=lambda limit: gains[_reached(nodes, gaining, turn <= limit)].sum())
+    if last == turns.size:
+        raise InputError(
+            f"two_fluid.second_saturation is {saturation:.4g}, which no advance of a fluid from the state of"
+            " two_fluid.initial_file reaches; give a saturation nearer to that of the file"
+        )
+    before, allowed = _reached(nodes, gaining, turn < turns[last]), turn <= turns[last]
+    missing -= gains[before].sum()
+    gaining, phase[before] = gaining | before, sign
+    while missing > 0.0:
+        layer = np.flatnonzero(
+            ~gaining & allowed & (gaining[np.maximum(neighbours, 0)] & (neighbours >= 0)).any(axis=0)
+        )
+        layer = layer[np.argsort(turn[layer], kind="stable")]
+        total = np.cumsum(gains[layer])
+        taken = layer[: np.searchsorted(total, missing) + 1]
+        missing -= total[taken.size - 1]
+        gaining[taken], phase[taken] = True, sign
+    return phase
+
+
+def _reached(nodes: NodeList, begin: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """(n,) whether each node is connected along axes to one of ``begin`` by nodes that are allowed, and is none."""
+    inside = np.flatnonzero(begin | allowed)
+    order = inside[np.argsort(nodes.voxel[inside])]
+    part = component_labels(chosen_nodes(nodes, nodes.voxel[order]))
+    is_met = np.zeros(nodes.n_nodes + 1, dtype=bool)
+    is_met[part[begin[order]]] = True
+    found = np.zeros(nodes.n_nodes, dtype=bool)
+    found[order] = is_met[part]
+    return found & ~begin

@@ -38,7 +38,7 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
 
 def _smoothed(nodes: NodeList, chosen: np.ndarray) -> np.ndarray:
     """(3, m) gradients of the smoothed fluid at some nodes."""
-    fluid = np.zeros(nodes.shape, dtype=np.float32)
+    fluid = np.zeros(nodes.shape)
     fluid.reshape(-1)[nodes.voxel] = 1.0
     mode = ["wrap" if periodic else "nearest" for periodic in nodes.periodic[::-1]]
     smooth, found = gaussian_filter(fluid, SMOOTHING, mode=mode), np.zeros((3, chosen.size))

@@ -71,7 +71,7 @@ def duration(case: Case, n_nodes: int, n_steps: int, n_ranks: int, bytes_per_upd
     return (
         f"the steps of a simple flow like this take {at_most}about {time} on this machine ({device}): {n_steps:,} steps"
         f" at about {mflups:.3g} MFLUPS, from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s{slower}; set-up,"
-        " looks at the flow and pictures come on top (a run tells a measured time, with all of it, once it has begun)"
+        " looks at the flow and pictures come on top (a run shows a measured time, with all of it, once it has begun)"
     )
 
 

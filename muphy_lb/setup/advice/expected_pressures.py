@@ -16,11 +16,11 @@ from muphy_lb.case.boundaries import ANSWERING, OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.voxels import opening_title
-from muphy_lb.setup.advice.stability import time_step_key
+from muphy_lb.setup.advice.stability import time_step_key, what_diverges
 from muphy_lb.setup.boundaries import MOST_DENSITY_CHANGE, lumped_outlets
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.numerics import GOOD_DENSITY_CHANGE, Numerics
-from muphy_lb.setup.waveforms import waveform_factor
+from muphy_lb.setup.waveforms import factor_bounds, waveform_factor
 
 N_SAMPLES = 400  # times of a period at which the flows are added up
 
@@ -81,7 +81,7 @@ REPEATS = 0.01  # change from period to period, of the range of the pressure, at
 
 NEAR = 0.02
 """Share of its swing, or of the pressure itself, by which the pressure at the start may miss that of a period that
-repeats itself without its being told."""
+repeats itself unmentioned in the case."""
 
 NO_DROP, LONG = 0.01, 1e3
 """Pressure drop of all outlets over the density times the square of the velocity, and their time constants over the
@@ -105,6 +105,65 @@ class ExpectedPressure:
     #: by the name of each outlet with a compliance, the pressure there at the beginning of a period that repeats
     #: itself, without what its flow adds at once [Pa]
     starts_pa: Mapping[str, float]
+
+
+BEND_PLANE, BEND_ROUND = 0.15, 0.16
+"""Pressure over density times the square of the largest velocity that a uniform inflow takes to become a parabola
+between plates, or in a pipe: 1/2 (2/3)^2 0.67, 1/2 (1/2)^2 1.3 (Hagenbach's factor)."""
+
+BLASIUS = 0.316  # friction factor times Re^(1/4) of smooth pipes (Blasius 1913)
+HALVINGS = 50  # of the interval in which the speed lies
+
+
+def refuse_diverging(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> None:
+    """Refuse a case without a velocity that would diverge with the speed to be expected from its pressures: that of a
+    straight tube as wide as the narrower of the two openings whose pressures differ most.
+
+    Raises InputError: it would; with the speed and a remedy.
+    """
+    given = []
+    for section, frame in zip(opening_sections(nodes, case), frames, strict=True):
+        if section.pressure_pa is not None:
+            factors = factor_bounds(section.waveform, case)
+            given += [(section.pressure_pa * factor, section.name, frame) for factor in factors]
+    if numerics.cell_reynolds is not None or len(given) < 4:
+        return
+    (low_pa, outlet, last), (high_pa, inlet, first) = (choose(given, key=lambda row: row[0]) for choose in (min, max))
+    length_m = float(np.linalg.norm(first.centroid - last.centroid)) * nodes.spacing_m
+    if first is last or low_pa == high_pa:
+        return
+    tube = (length_m, min(first.radius, last.radius) * nodes.spacing_m, nodes.shape[0] == 1)
+    speed_m_s = tube_speed_m_s((high_pa - low_pa) / case.fluid.density_kg_m3, tube, case.fluid.viscosity_m2_s)
+    cell_reynolds = speed_m_s * nodes.spacing_m / case.fluid.viscosity_m2_s
+    reason = what_diverges(case, numerics.relaxation_time, numerics.units, cell_reynolds)
+    if reason is not None:
+        raise InputError(
+            f"the {high_pa - low_pa:.4g} Pa between {inlet} and {outlet} would drive {speed_m_s:.3g} m/s through a"
+            f" straight tube as wide as the narrower: {reason}; or, if the flow is slower, give its velocity"
+            " as lattice.reference_velocity_m_s"
+        )
+
+
+def tube_speed_m_s(drop: float, tube: tuple[float, float, bool], nu: float) -> float:
+    """Largest velocity [m/s] in a straight tube between two pressures: what is left of their difference by a uniform
+    inflow that becomes a parabola is lost by the friction of laminar or, if it is larger, of turbulent flow.
+
+    Args:
+        drop: difference of the pressures over the density [m2/s2].
+        tube: length [m], radius or half the width [m], whether it is a slit.
+        nu: kinematic viscosity [m2/s].
+    """
+    length_m, radius_m, is_slit = tube
+    bend = BEND_PLANE if is_slit else BEND_ROUND
+    slow, fast = 0.0, math.sqrt(drop / bend)
+    for _ in range(HALVINGS):
+        speed = 0.5 * (slow + fast)
+        mean = speed * (2.0 / 3.0 if is_slit else 0.5)
+        laminar = (2.0 if is_slit else 4.0) * nu * length_m * speed / radius_m**2
+        turbulent = BLASIUS * (2.0 * radius_m * mean / nu) ** -0.25 * 0.25 * mean**2 * length_m / radius_m
+        lost = max(laminar, turbulent) + bend * speed**2
+        slow, fast = (slow, speed) if lost > drop else (speed, fast)
+    return 0.5 * (slow + fast)
 
 
 def describe_outlets(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> Iterator[str]:
@@ -180,7 +239,7 @@ def _outlet_lines(name: str, outlet: LumpedOutlet, waves: float, time_step_s: fl
         f"{opening_title('outlet', name)}: resistance to a steady flow {steady}, at once"
         f" {impedance.resistance:.4g}, of a sound wave {waves:.4g} (it reflects {reflected:+.2f} of one){text}"
     )
-    late_s = outlet.late_updates(waves, time_step_s) * outlet.every * time_step_s
+    late_s = outlet.late_s(waves, time_step_s)
     if taus and late_s > LATE * min(taus):
         yield (
             f"warning: outlet {name} answers {late_s:.2g} s late, {100.0 * late_s / min(taus):.2g} % of its time"

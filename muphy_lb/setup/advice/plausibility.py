@@ -189,7 +189,7 @@ def _worded(value) -> str:
 
 LARGEST_SWELL = 0.05  # share of the largest harmonic by which sound may change another one, or that one, on its way
 RESONANT = 0.2  # share of a period from which on a wave is said to resonate
-LISTED = 4  # harmonics of which the shares are told
+LISTED = 4  # harmonics whose shares are shown
 N_SAMPLES = 400  # times in a period at which a waveform is looked at
 
 
@@ -239,7 +239,7 @@ def _remedy(case: Case, numerics: Numerics, factor: float) -> str:
     return f"{key}{steps}"
 
 
-EDDY = 16  # size [voxels] of the vortices for which it is told
+EDDY = 16  # size [voxels] of the vortices for which it is shown
 
 LARGEST_ERROR = 0.05
 

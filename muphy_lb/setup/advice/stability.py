@@ -18,7 +18,6 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from muphy_lb.base.errors import InputError
 from muphy_lb.base.files import PREPARED
 from muphy_lb.base.units import CS2, Units, relaxation_time, viscosity
 from muphy_lb.boundaries.wall_motion import HALF_WAY
@@ -202,23 +201,30 @@ def wants_zones(case: Case, relaxation_time: float, cell_reynolds: float | None)
     return bool(case.openings) and not is_creeping and cell_reynolds > MAX_CELL_REYNOLDS
 
 
-def refuse_slow_odd_moments(case: Case, tau: float, cell_reynolds: float | None) -> None:
-    """Raise InputError for a flow through openings whose collision relaxes all odd moments slowly, at a Reynolds number
-    of a voxel at which such flows diverge behind their inlets; not with a law, or, in the plane, an eddy viscosity."""
+def what_diverges(case: Case, tau: float, units: Units, cell_reynolds: float) -> str | None:
+    """Why a flow through openings diverges at a Reynolds number of a voxel, with a remedy; None where it stays. Either
+    its collision relaxes all odd moments slowly, at which flows diverge behind their inlets, but with a law, or, in the
+    plane, with an eddy viscosity; or it damps little, and nothing adds to its viscosity."""
     section = case.lattice
     is_plane = section.name.startswith("D2")
     is_modelled = (is_plane and section.smagorinsky is not None) or has_law(case.fluid)
-    is_slow = cell_reynolds is None or cell_reynolds <= MAX_CELL_REYNOLDS_OF_LAMBDA
-    if is_slow or is_modelled or not wants_zones(case, tau, cell_reynolds):
-        return
-    rate = _odd_rate_of_lambda(section, tau)
-    if rate < SLOW_ODD_RATE:
+    rate, number = _odd_rate_of_lambda(section, tau), f"the Reynolds number of a voxel is {cell_reynolds:.3g}"
+    is_fast = cell_reynolds > MAX_CELL_REYNOLDS_OF_LAMBDA and wants_zones(case, tau, cell_reynolds)
+    if is_fast and not is_modelled and rate < SLOW_ODD_RATE:
         model = f", or lattice.smagorinsky = {SMAGORINSKY}" if is_plane else ""
-        raise InputError(
-            f"the Reynolds number of a voxel is {cell_reynolds:.3g}, and lattice.collision = {section.collision!r}"
-            f" relaxes odd moments with {rate:.3g} at a relaxation time of {tau:.5g}: above"
-            f" {MAX_CELL_REYNOLDS_OF_LAMBDA:g} flow through openings diverges with them; set {_better(section)}{model}"
+        return (
+            f"{number}, and lattice.collision = {section.collision!r} relaxes odd moments with {rate:.3g} at a"
+            f" relaxation time of {tau:.5g}: above {MAX_CELL_REYNOLDS_OF_LAMBDA:g} flow through openings diverges with"
+            f" them; set {_better(section)}{model}"
         )
+    most = undamped_limit(case)
+    if cell_reynolds > most:
+        inlet = " from an inlet with a plug profile" if _has_plug(case) else ""
+        return (
+            f"{number}: above {most:g} flow through openings{inlet} diverges with lattice.collision ="
+            f" {section.collision!r} and no eddy viscosity: {resolving(case, units, cell_reynolds)}"
+        )
+    return None
 
 
 def undamped_limit(case: Case) -> float:
@@ -234,18 +240,6 @@ def undamped_limit(case: Case) -> float:
 
 def _has_plug(case: Case) -> bool:
     return any(opening.profile == "plug" and not opening.has_pressure for opening in case.openings)
-
-
-def refuse_undamped(case: Case, units: Units, cell_reynolds: float | None) -> None:
-    """Raise InputError beyond that limit."""
-    most = undamped_limit(case)
-    if cell_reynolds is not None and cell_reynolds > most:
-        inlet = " from an inlet with a plug profile" if _has_plug(case) else ""
-        raise InputError(
-            f"the Reynolds number of a voxel is {cell_reynolds:.3g}: above {most:g} flow through openings{inlet}"
-            f" diverges with lattice.collision = {case.lattice.collision!r} and no eddy viscosity:"
-            f" {resolving(case, units, cell_reynolds)}"
-        )
 
 
 def _odd_rate_of_lambda(section: LatticeSection, tau: float) -> float:

@@ -10,11 +10,11 @@ from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.base.precision import FP64
 from muphy_lb.engine.fields import CollectedNodes
 from muphy_lb.lattice import D2Q9
-from muphy_lb.model.model import COLLECT, EACH, Stage, Where
+from muphy_lb.model.model import COLLECT, Stage, Where
 from muphy_lb.parallel.task import ON_EDGE
 
 EDGE, INTERIOR = NodeRange(0, 32, ON_EDGE), NodeRange(32, 100)
-STAGES = (Stage("ahead", EACH), Stage("list", COLLECT, where=Where("kind", 2)), Stage("behind", EACH))
+STAGES = (Stage("ahead"), Stage("list", where=Where("kind", 2), kernel=COLLECT), Stage("behind"))
 
 
 class Lister(NumpyBackend):

@@ -4,7 +4,7 @@ import pytest
 
 from muphy_lb.engine.step import StepBinder, StepKind, StepOrder, passes
 from muphy_lb.lattice import D2Q9
-from muphy_lb.model.model import EACH, NEIGHBOURS, Field, Stage
+from muphy_lb.model.model import Field, Stage
 from muphy_lb.parallel.task import ORDERING
 from tests.free_surface import SurfaceSetup, tank
 from tests.support import THROUGH_FLOW, Setup, build_engine, random_nodes
@@ -13,9 +13,7 @@ FIELDS = {name: Field(name, outside=0.0, guarded=name == "flag") for name in ("f
 
 
 def stage(name, reads=(), writes=(), **more):
-    return Stage(
-        name, NEIGHBOURS if reads else EACH, reads=tuple(f"{each}@neighbours" for each in reads), writes=writes, **more
-    )
+    return Stage(name, reads=tuple(f"{each}@neighbours" for each in reads), writes=writes, **more)
 
 
 def cut(*stages, written=()):

@@ -91,7 +91,7 @@ from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 HYSTERESIS = 1e-2  # How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011).
 HYSTERESIS_OF_TENSION = 1e-3
 """The same with surface tension: with more, an advancing surface seems more curved than a receding one."""
-SOFT = 1e-2
+SOFT = 1e-3
 """Added to the liquid of the emptier and to the room of the fuller of two cells, for the share of their face that is
 wet: between a full and an empty one it is a half."""
 NEAREST = 0.15
@@ -175,8 +175,8 @@ RELAXED = 0.1
 
 @cache
 def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSURE) -> Operator:
-    """Operator of a ``CROSSING`` stage over interface cells: changes the mass, decides whether the cell turns, and
-    completes what arrives.
+    """Operator between streaming and collision over interface cells: changes the mass, decides whether the cell turns,
+    and completes what arrives.
 
     Args:
         force: body force of the flow.

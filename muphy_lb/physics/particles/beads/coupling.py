@@ -17,10 +17,10 @@ import numpy as np
 
 from muphy_lb.lattice.layout import RECORD
 from muphy_lb.operators import Operator, named
-from muphy_lb.operators.operator import joined, opaque
+from muphy_lb.operators.operator import joined, opaque, vector_writer
 from muphy_lb.operators.philox import random_numbers, random_numbers_node
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.particles.beads.motion import FLOW, FORCE_UNIT, PUSH, VELOCITY, WANTED, moves_node
+from muphy_lb.physics.particles.beads.motion import AT_BORDER, FLOW, FORCE_UNIT, PUSH, VELOCITY, WANTED, moves_node
 from muphy_lb.physics.particles.openings import BORN, END, WAITING, are_under_way
 
 STREAM = 0x62656164  # second word of the key of the beads' noise
@@ -59,6 +59,24 @@ def _pushed_node(lattice, precision, jit, at):
 
 #: The force of beads on the fluid, as a body force.
 PUSHED = Operator("beads", _pushed, _pushed_node, named(WANTED, PUSH))
+
+
+def _clear(n, lattice, parameters):
+    parameters[PUSH].reshape(-1, RECORD)[n] = 0
+    parameters[WANTED][n] &= AT_BORDER
+
+
+def _clear_node(lattice, precision, jit, at):
+    wanted, push, write, zero = at[WANTED], at[PUSH], vector_writer(jit), np.int64(0)
+
+    def clear(n, parameters):
+        write(parameters[push], n, zero, zero, zero)
+        parameters[wanted][n] &= AT_BORDER
+
+    return jit(clear)
+
+
+CLEAR = Operator("clear", _clear, _clear_node, named(WANTED, PUSH))  # nodes have no force on them, and are not marked
 
 
 def _friction(i, k, flow, share, lattice, parameters, passes=False):

@@ -12,19 +12,17 @@ from math import ceil
 import numpy as np
 
 from muphy_lb.model.flow import Flow
-from muphy_lb.model.model import ARRIVING as ARRIVING_KERNEL
 from muphy_lb.model.model import (
     AT_NEIGHBOURS,
     BESIDE_WALL,
     BORDER,
     BY_ID,
-    CLEAR,
     DRAG,
     LOOKUP,
     MIGRATE,
-    PARTICLES,
     SHARE,
     STEP,
+    VELOCITIES,
     Field,
     FieldValue,
     ParticleSet,
@@ -35,7 +33,7 @@ from muphy_lb.model.model import (
 )
 from muphy_lb.model.settle import SETTLE
 from muphy_lb.operators import Operator, in_turn, macroscopic
-from muphy_lb.physics.particles.beads.coupling import LANGEVIN, PUSHED, TAKE, friction
+from muphy_lb.physics.particles.beads.coupling import CLEAR, LANGEVIN, PUSHED, TAKE, friction
 from muphy_lb.physics.particles.beads.forces import Interactions, forces
 from muphy_lb.physics.particles.beads.motion import (
     ARRIVING,
@@ -152,9 +150,9 @@ def cell_edge(beads: Beads) -> int:
     return max(1, ceil(beads.range))
 
 
-def _stage(name: str, beads: Beads, operator: Operator, values, kernel=PARTICLES, **more) -> Stage:
+def _stage(name: str, beads: Beads, operator: Operator, values, kernel="", **more) -> Stage:
     given = {parameter.name: values[parameter.name] for parameter in operator.parameters}
-    return Stage(f"{beads.name} {name}", kernel, (operator,), given, over=beads.name, **more)
+    return Stage(f"{beads.name} {name}", (operator,), given, over=beads.name, kernel=kernel, **more)
 
 
 def _moving(beads: Beads, values, *ahead: Operator) -> Iterator[Stage]:
@@ -180,7 +178,8 @@ def _moving(beads: Beads, values, *ahead: Operator) -> Iterator[Stage]:
 
 def _made_known(beads: Beads, values, k: int) -> Iterator[Stage]:
     """Every rank learns where all beads are, and which of them are near each other."""
-    yield Stage(f"{beads.name} share {k}", SHARE, over=beads.name, writes=tuple(f"{beads.name}.{x}" for x in PLACE))
+    written = tuple(f"{beads.name}.{name}" for name in PLACE)
+    yield Stage(f"{beads.name} share {k}", writes=written, over=beads.name, kernel=SHARE)
     if beads.interactions.pairs:
         yield _stage(f"insert {k}", beads, INSERT, values, BY_ID)
 
@@ -188,10 +187,10 @@ def _made_known(beads: Beads, values, k: int) -> Iterator[Stage]:
 def _coupled(flow: Flow, beads: Beads, values) -> Flow:
     """The flow with beads that have friction with it."""
     pushes = beads.coupling == BOTH
-    is_first = not any(stage.kernel == ARRIVING_KERNEL for stage in flow.between)
+    is_first = not any(stage.kernel == VELOCITIES for stage in flow.between)
     ahead = (*flow.between, *(_shared_by_all(flow) if is_first else ()))
     if beads.many:
-        ahead = tuple(_at_all_nodes(each) if each.kernel == ARRIVING_KERNEL else each for each in ahead)
+        ahead = tuple(replace(each, where=None) if each.kernel == VELOCITIES else each for each in ahead)
     between = (*ahead, _friction(flow, beads, values, pushes), *_moving(beads, values))
     flow = replace(flow.with_fields(*FLOW_FIELDS), between=between)
     if not pushes or PUSH in flow.parameters:  # other beads have added theirs to the same fields
@@ -202,29 +201,22 @@ def _coupled(flow: Flow, beads: Beads, values) -> Flow:
 def _shared_by_all(flow: Flow) -> Iterator[Stage]:
     """The stages that run once for all kinds of beads: values that the step before has left are cleared, and the
     velocity of the populations that have arrived is taken where beads of other ranks need it."""
-    yield Stage("clear", CLEAR, field=PUSH, writes=(WANTED,), where=PUSHABLE, kept=AT_BORDER)
-    operators, reads, writes = (_moments(flow),), (WANTED,), (ARRIVING,)
-    yield Stage("arriving", ARRIVING_KERNEL, operators, {}, ARRIVING, reads, writes, where=AT_OTHERS, for_others=True)
-
-
-def _at_all_nodes(stage: Stage) -> Stage:
-    return replace(stage, where=None, for_others=False)
+    yield Stage("clear", (CLEAR,), {name: FieldValue(name) for name in (WANTED, PUSH)}, (), (WANTED,), PUSHABLE)
+    yield Stage("arriving", (_moments(flow),), {}, (WANTED,), (ARRIVING,), AT_OTHERS, kernel=VELOCITIES)
 
 
 def _friction(flow: Flow, beads: Beads, values, pushes: bool) -> Stage:
     operators = _moments(flow), friction(beads.interactions.passes), TAKE
     return Stage(
         f"{beads.name} friction",
-        DRAG,
         operators,
         {parameter.name: values[parameter.name] for operator in operators for parameter in operator.parameters},
-        field=ARRIVING,
         reads=(ARRIVING + AT_NEIGHBOURS,),
         writes=(PUSH,) if pushes else (),
-        over=beads.name,
         where=PUSHED_HERE,
+        over=beads.name,
+        kernel=DRAG,
         nearest=beads.kernel == "point",
-        takes_field=beads.many,
     )
 
 

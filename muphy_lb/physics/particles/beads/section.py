@@ -47,7 +47,7 @@ class RepulsionSection(Section):
     diameter_m: Positive
     """its length sigma [m]"""
     cutoff_m: Positive | None = None
-    """distance [m] from which on there is no force; 2.5 sigma unless told (lennard-jones)"""
+    """distance [m] from which on there is no force; 2.5 sigma unless given (lennard-jones)"""
 
     @classmethod
     def rules(cls, given):
@@ -88,9 +88,9 @@ class KindSection(Section):
     ids: Annotated[tuple[NonNegativeInt, ...], Field(strict=False)] = ()
     """which beads, by id; without it those of this kind in the file"""
     mass_kg: Positive | None = None
-    """mass [kg]; that of the table unless told"""
+    """mass [kg]; that of the table unless given"""
     friction_kg_s: Positive | None = None
-    """friction coefficient [kg/s]; that of the table unless told"""
+    """friction coefficient [kg/s]; that of the table unless given"""
     radius_m: Positive | None = None
     """radius [m] instead, of which Stokes' law makes a friction coefficient"""
 
@@ -174,7 +174,7 @@ class BeadsSection(ParticlesSection):
     pull: PullSection | None = None
     """an external force"""
     capacity: PositiveInt | None = None
-    """beads that a rank has room for; room for all of them unless told"""
+    """beads that a rank has room for; room for all of them unless given"""
 
     of_file = (*ParticlesSection.of_file, "time_unit_s")
 

@@ -43,7 +43,7 @@ from muphy_lb.physics.particles.files.table import ParticleTable
 from muphy_lb.physics.particles.openings import BORN, END, UNDER_WAY, WAITING, spread_over_opening
 from muphy_lb.physics.particles.species import FluidPlaces, Species, places_in_fluid
 
-#: Distance (voxels) and least energy (lattice units) of the repulsion of walls unless told.
+#: Distance (voxels) and least energy (lattice units) of the repulsion of walls unless given.
 WALL_SIGMA, WALL_ENERGY = 0.5, 1e-5
 LARGEST_WALL_SIGMA = 1.0 / WCA_RANGE
 LARGEST_CUTOFF = 2.5

@@ -63,7 +63,7 @@ class Tracers(Species[TracersSection]):
         speed = self.case.run.max_mach / sqrt(3.0)
         largest = (1.0 - speed) ** 2 / (2.0 * LARGEST_NUMBER**2)
         if self.diffusivity > largest:
-            time_step_s = 0.999 * self.units.time_step_s * largest / self.diffusivity  # three digits are told
+            time_step_s = 0.999 * self.units.time_step_s * largest / self.diffusivity  # three digits are shown
             longest = LARGEST_NUMBER * sqrt(2.0 * self.diffusivity)
             raise InputError(
                 f"particles.{self.name}.diffusivity_m2_s is {self.section.diffusivity_m2_s:g}: tracers then walk up to"
@@ -163,7 +163,7 @@ def with_tracers(flow: Flow, name: str, count: int, diffusivity: float, seed: in
     }
     reads = (VELOCITY_VECTOR + AT_NEIGHBOURS,)
     operator = walk(sticks, flow.lattice.dimension)
-    walking = Stage(f"walk {name}", MIGRATE, (operator,), given | columns | velocity, reads=reads, over=name)
+    walking = Stage(f"walk {name}", (operator,), given | columns | velocity, reads, over=name, kernel=MIGRATE)
     leaving = max(FEWEST_LEAVING, count // SHARE_LEAVING)
     return (
         flow.observed_by(STORE_VECTOR, velocity)

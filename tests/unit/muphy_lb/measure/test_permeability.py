@@ -174,6 +174,22 @@ def test_checkpoints_of_another_flow_are_not_gone_on_with(tmp_path):
         flow_in(tmp_path, fluid={"density_kg_m3": 900.0, "kinematic_viscosity_m2_s": 1e-6})
 
 
+def test_the_flow_of_a_changed_image_is_another_flow(tmp_path):
+    given = {"file": str(tmp_path / "image.npy"), "options": {"fluid_value": 1}}
+    change = {
+        "geometry": given | {"spacing_m": 1e-4, "periodic": ["x", "z"]},
+        "flow": {"pressure_drop_pa": [0, 0, 1e-6]},
+    }
+    image = np.ones((4, 8, 8), dtype=np.uint8)
+    image[:, 0] = 0
+    np.save(tmp_path / "image.npy", image)
+    flow_in(tmp_path / "flow", **change)
+    assert "not run again" in flow_in(tmp_path / "flow", **change)[1][0]
+    np.save(tmp_path / "image.npy", np.roll(image, 1, axis=1))
+    with pytest.raises(InputError, match=r"differs in the contents of geometry\.file; give --overwrite"):
+        flow_in(tmp_path / "flow", **change)
+
+
 def test_another_time_step_is_another_flow_only_where_k_depends_on_it(tmp_path):
     lattice = DUCT["lattice"] | {"relaxation_time": 0.8}
     flow_in(tmp_path / "half-way")

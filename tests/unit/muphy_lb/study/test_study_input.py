@@ -7,7 +7,7 @@ from muphy_lb.apps.study import members as folders
 from muphy_lb.apps.study.blocks import counts_of, crops_of
 from muphy_lb.apps.study.section import CROP, ParameterSection
 from muphy_lb.base.errors import OutputError
-from muphy_lb.case.case import load_case
+from muphy_lb.case.case import as_case, case_from_dict, load_case
 from muphy_lb.case.toml import toml_lines
 from tests.channel import OPEN
 from tests.vessel import changed
@@ -92,6 +92,19 @@ def test_a_folder_of_another_study_is_kept(tmp_path):
     Study({"case": OPEN, "study": both(seed=1)}, tmp_path, overwrite=True)
     with pytest.raises(InputError, match="holds members of another study"):
         Study({"case": OPEN, "study": both(seed=1, pack=2)}, tmp_path)
+
+
+def test_a_study_of_a_changed_file_is_another_study(tmp_path):
+    table = tmp_path / "inflow.csv"
+    waveform = {"name": "waveform", "key": "openings.inlet.waveform.file", "values": ["inflow.csv", "inflow.csv"]}
+    study = {"parameters": [waveform], "samples": 2}
+    table.write_text("time_s,factor\n0.0,1.0\n1.0,2.0\n2.0,1.0\n")
+    case = as_case(case_from_dict(OPEN, tmp_path), ["openings.inlet.waveform.file=inflow.csv"])
+    Study({"case": case, "study": study}, tmp_path / "out")
+    Study({"case": case, "study": study}, tmp_path / "out")
+    table.write_text("time_s,factor\n0.0,1.0\n1.0,3.0\n2.0,1.0\n")
+    with pytest.raises(InputError, match="contents of a file"):
+        Study({"case": case, "study": study}, tmp_path / "out")
 
 
 def test_answers_of_another_function_are_not_taken(tmp_path):

@@ -1,0 +1,62 @@
+"""A flow that is frozen (``run.frozen_after_s``): whether it was steady by then."""
+
+from collections.abc import Sequence
+from math import inf
+
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.observer import Observer
+from muphy_lb.run.criteria import FLOW_QUANTITIES, SteadyWatch
+
+UNSETTLED = 0.01
+"""Change of a frozen flow, over its flow rates or its mean speed, that may have been still to come without a word."""
+LOOKS = 4  # least number of looks at a flow until it is frozen
+
+
+class FrozenFlow(Observer):
+    """Watches a flow until it is frozen (``run.frozen_after_s``), and objects to one that was not steady by then."""
+
+    name = "frozen"
+
+    def __init__(self, view: FlowView):
+        self._view, self._watch, run = view, SteadyWatch(None), view.case.run
+        last = view.frozen_from
+        self.every = max(1, min(run.steady_interval_steps, int(last) // LOOKS)) if last < inf else 0
+
+    @classmethod
+    def create(cls, view, folder, resume_step) -> Sequence[Observer]:
+        """One, where the flow is to be frozen."""
+        return (cls(view),) if view.frozen_from < inf else ()
+
+    def act(self) -> None:
+        """Look at the flow until it is frozen."""
+        if self._view.step_number <= self._view.frozen_from:
+            groups = {name: FLOW_QUANTITIES[name](self._view) for name in ("mean_speed", "flow_rates")}
+            if self._view.communicator.rank == 0:
+                self._watch.look(groups)
+
+    def _to_come(self) -> float:
+        return max((rest for rests in self._watch.to_come_of.values() for rest in rests.values()), default=inf)
+
+    def finish(self) -> dict | None:
+        """The change of flow rates and mean speed that was still to come, relative to the largest, on rank 0."""
+        to_come = self._to_come()
+        return {"to_come": to_come} if to_come < inf and self._view.communicator.rank == 0 else None
+
+    def objections(self) -> tuple[str, ...]:
+        """A flow that was frozen too early."""
+        to_come, after_s = self._to_come(), self._view.case.run.frozen_after_s or 0.0
+        if not UNSETTLED < to_come < inf or self._view.step_number < self._view.frozen_from:
+            return ()
+        return (
+            f"the flow was frozen after {after_s:.4g} s, when about {100.0 * to_come:.2g} % of change of its flow rates"
+            f" or mean speed were still to come; set run.frozen_after_s = {2.0 * after_s:.4g}, or later",
+        )
+
+    def state(self) -> dict:
+        """The last look, and what had changed."""
+        return self._watch.record() | {"to_come_of": self._watch.to_come_of}
+
+    def restore(self, state: dict) -> None:
+        """Go on from them."""
+        self._watch.restore(state)
+        self._watch.to_come_of = state["to_come_of"]
