@@ -15,6 +15,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.boundaries import ANSWERING
 from muphy_lb.case.case import Case, as_case
+from muphy_lb.case.fluid import FlowSection
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.case.toml import as_override
 from muphy_lb.engine.engine import has_load, node_load
@@ -39,6 +40,11 @@ FIXED_KEYS = ("lattice.name", "flow.reference_pressure_pa")
 IMPOSED = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s", "pressure_pa", "waveform")
 """Keys of openings whose values may change without a new engine, as long as velocities stay velocities."""
 
+ACCELERATION = "acceleration_m_s2"
+"""Key of [flow] that may turn, or become weaker, so as well."""
+
+ROUND_OFF = 1e-9
+
 OF_A_FLOW = {"flow", "fluid", "lattice", "rotation_rad_s", *IMPOSED}
 """Names in the dotted keys of what a frozen flow does not follow."""
 
@@ -53,8 +59,8 @@ TIME_STEP = ("relaxation_time", "lattice_velocity", "time_step_s")
 def changed(simulation: Solver, changes: Mapping[str, object]) -> Solver:
     """The simulation that goes on from the present state of another, whose case has other values; collective.
 
-    Only values of openings: the same simulation, changed. Else a new one on the same nodes, to which the state moves;
-    while it does, both are in memory.
+    Only values of openings, or the direction of the body force: the same simulation, changed. Else a new one on the
+    same nodes, to which the state moves; while it does, both are in memory.
 
     Args:
         simulation: the simulation, which stays as it is if the changes are refused.
@@ -148,8 +154,9 @@ def refuse_while_writing(simulation: Solver, changes: Mapping[str, object]) -> N
     """
     if not _imposes_alone(simulation.case, changed_case(simulation, changes)):
         raise InputError(
-            f"change: {', '.join(changes)} cannot change during a run into a folder; values of openings can, as long as"
-            f" the period of the flow stays and no profile is {WOMERSLEY!r}: make two runs of it"
+            f"change: {', '.join(changes)} cannot change during a run into a folder; values of openings and"
+            " the direction of the body force can, as long as the period of the flow stays and no profile is"
+            f" {WOMERSLEY!r}: make two runs of it"
         )
 
 
@@ -189,8 +196,10 @@ def _refuse_density(old: Case, new: Case) -> None:
 
 def _imposes_alone(old: Case, new: Case) -> bool:
     """Whether two cases differ in values of openings, or in what no step depends on, alone."""
-    names = [name for name in type(old).model_fields if name not in (*APART, "openings")]
+    names = [name for name in type(old).model_fields if name not in (*APART, "openings", "flow")]
     if any(getattr(old, name) != getattr(new, name) for name in names if name != "lattice"):
+        return False
+    if not _turns_force(old.flow, new.flow):
         return False
     if any(getattr(old.run, name) != getattr(new.run, name) for name in ("frozen_after_s", "frozen_step_s")):
         return False
@@ -202,6 +211,14 @@ def _imposes_alone(old: Case, new: Case) -> bool:
     if longest_period_s(old) != longest_period_s(new):  # what averages over a period, or waits for it, begins anew
         return False
     return all(_same_but_imposed(*pair) for pair in zip(old.openings, new.openings, strict=True))
+
+
+def _turns_force(old: FlowSection, new: FlowSection) -> bool:
+    """Whether two body forces differ in direction alone, or the new one is weaker: what a case with it would be refused
+    for, such as too fast a fall, the old one would have been."""
+    ours, theirs = (section.model_dump(exclude={ACCELERATION}) for section in (old, new))
+    before, after = (np.linalg.norm(section.acceleration_m_s2) for section in (old, new))
+    return ours == theirs and (before == after or 0.0 < after <= before * (1.0 + ROUND_OFF))
 
 
 def _same_but_imposed(old, new) -> bool:

@@ -128,8 +128,9 @@ class Solver(Preparation):
         self.engine = self._build_engine()
 
     def impose(self, case: Case) -> None:
-        """Take a case that differs from the present one in values of openings, in [run] and [output] alone; they hold
-        from the next step on. Where zones or the collision follow from them, the engine is made anew. Collective.
+        """Take a case that differs from the present one in values of openings, the body force, [run] and [output]
+        alone; they hold from the next step on. Where zones, the collision or the force follow from them, the engine is
+        made anew. Collective.
 
         Raises:
             InputError: the flow would be too fast, or the pressures too large.
@@ -137,6 +138,7 @@ class Solver(Preparation):
         numerics = self._resolve(case)
         conditions = opening_conditions(case, self.header, self.frames, self.units, float(self.lattice.cs2))
         is_laid_out = self._regime(numerics, conditions) == self._regime(self.numerics, self.conditions)
+        is_laid_out &= case.flow == self.case.flow  # the body force is a number in the kernels' parameters
         record = None if is_laid_out else self.state.record()
         self.case, self.numerics, self.conditions = case, numerics, conditions
         if record is not None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from muphy_lb.engine.engine import Engine
 from muphy_lb.engine.transfers import NodeMoments, NodeValues, Probe
-from muphy_lb.measure.flow_view import EngineView, FlowView
+from muphy_lb.measure.flow_view import EngineView
 from muphy_lb.measure.monitor import MonitoredFlow
 from muphy_lb.measure.node_probe import Compute
 from muphy_lb.measure.shear.fields import STRESS_FIELDS, StressField

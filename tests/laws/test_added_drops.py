@@ -10,7 +10,7 @@ from muphy_lb.measure.monitor import Monitor, Request
 from muphy_lb.output.vtkhdf import find_snapshot
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.free_surface.cells import CELL, GAS, LIQUID
-from muphy_lb.run.changes import try_change
+from muphy_lb.run.changes import changed, refuse_while_writing, try_change
 from muphy_lb.run.loop import COMPLETED, Run
 from muphy_lb.run.solver import Solver
 from muphy_lb.view.gathering import changeable
@@ -54,6 +54,23 @@ def test_a_block_adds_its_volume_where_there_was_gas():
     assert abs(simulation.health().mass_drift) < 1e-12
     with pytest.raises(InputError, match="add_block: .* are no lowest and highest corner"):
         simulation.add_block((1.0, 0.0, 0.0), (0.0, 1.0, 1.0))
+
+
+def test_gravity_that_turns_has_the_bits_of_a_new_engine_and_is_taken_by_a_run():
+    """As the mouse drags it on the page; a stronger one needs the checks of a new case."""
+    before = DAM["flow"]["acceleration_m_s2"]
+    turned = list(np.linalg.norm(before) * np.array([0.6, -0.8, 0.0]))
+    one, other = dam(), dam()
+    refuse_while_writing(one, {"flow.acceleration_m_s2": turned})
+    assert changed(one, {"flow.acceleration_m_s2": turned}) is one
+    new = Solver(one.case, SerialCommunicator(), other.nodes)
+    new.state.go_on_from(other.state.record())
+    for each in (one, new):
+        each.advance(30)
+    assert all(map(np.array_equal, one.populations(), new.populations()))
+    assert one.field("velocity")[:, 0].mean() > 0.0
+    with pytest.raises(InputError, match="cannot change during a run into a folder"):
+        refuse_while_writing(one, {"flow.acceleration_m_s2": [3.0 * each for each in turned]})
 
 
 def test_a_drop_moves_as_it_is_told_to():

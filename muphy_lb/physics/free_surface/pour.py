@@ -102,7 +102,7 @@ def _added(simulation, region: Region, nothing: str) -> float:
 
 
 def offered(header: GeometryHeader) -> dict[str, ViewerAction]:
-    """What a page offers to add: in the middle of the geometry a drop, five voxels in radius, and a block of ten."""
+    """Liquid that a page offers to add in the middle of the geometry: a drop, five voxels in radius, a block of ten."""
     middle_m = np.asarray(header.origin_m) + 0.5 * header.spacing_m * (np.array(header.shape[::-1]) - 1.0)
     half_m = 5.0 * header.spacing_m
     block_m = (*(middle_m - half_m).tolist(), *(middle_m + half_m).tolist())

@@ -2,5 +2,6 @@
 
 - ``section``, ``base_section``: keys of a table [[particles]]; ``package``: the entry.
 - ``species``: the particles of one table, their start; a further kind derives from it. ``tracers/``, ``beads/``: kinds.
+- ``openings``: how particles enter and leave.
 - ``snapshots``: positions over time; ``measures``: observables, planes that count; ``files/``: formats.
 """

@@ -52,7 +52,7 @@ AWAY = -(1 << 61)  # position known of a bead that is not in the flow: beyond th
 
 
 def moving(i: np.ndarray, p, passes: bool) -> np.ndarray:
-    """Those of the beads ``i`` that are in the flow; all where none passes openings."""
+    """The beads among ``i`` that are in the flow; all where none passes openings."""
     return i[are_under_way(i, p)] if passes else i
 
 

@@ -216,7 +216,7 @@ class BeadsSection(ParticlesSection):
 
     @classmethod
     def _of_openings(cls, given):
-        """What passes openings is single, dragged by the fluid, and finds room where it enters."""
+        """Beads that pass openings are single, dragged by the fluid, and find room where they enter."""
         if given.get("openings") != "open":
             if given.get("inflow"):
                 yield "has inflow, and openings are walls to its beads; set openings = 'open'"

@@ -8,12 +8,15 @@ import pytest
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.shear.wall_shear import WallShear
+from muphy_lb.output.pictures.projection import Window
 from muphy_lb.run.solver import Solver
 from muphy_lb.view import gathering as gathering_module
 from muphy_lb.view.gathering import Gathering, describe
 from muphy_lb.view.messages import BODY, CUT, Demand
 from muphy_lb.view.scene import BodyScene, Scale, cut_image, drawn_cut
 from muphy_lb.view.shown import WALL_SHEAR
+from muphy_lb.view.style import FRAME
+from muphy_lb.view.viewer import AFFORDED_S, smaller
 from tests.vessel import vessel
 from tests.waiting import wait_for
 
@@ -201,3 +204,19 @@ def test_the_scene_shows_the_body_and_nothing_around_it(flow):
     assert image.shape == size[::-1] and 0.03 < opaque.mean() < 0.9
     nearer = scene.image(picture, scene.start.magnified(2.0), Scale.of(picture.values, "m/s"), size)
     assert (nearer >> 24 == 255).sum() > 1.5 * opaque.sum()
+
+
+def test_a_long_tank_is_drawn_in_images_of_any_size():
+    """One cell high in a coarse image, it was no pixel high."""
+    options = TANK["geometry"]["options"] | {"length": 60, "height": 8}
+    simulation = Solver(case_from_dict(TANK | {"geometry": TANK["geometry"] | {"options": options}}))
+    gathering = Gathering(simulation)
+    scene, picture = BodyScene(describe(simulation, gathering)), gathering.picture(Demand("speed", BODY))
+    camera = scene.camera(scene.start)
+    ends, whole = Window.around(scene._outer, camera), Window.around(scene._full, camera)
+    assert np.array_equal(ends.low, whole.low) and np.array_equal(ends.size, whole.size)
+    scale = Scale.of(picture.values, "m/s")
+    for size in (FRAME, smaller(FRAME, 100 * AFFORDED_S)):
+        image = scene.image(picture, scene.start, scale, size)
+        assert image.shape == size[::-1] and 0.05 < (image > 0).mean() < 0.9
+    assert smaller(FRAME, AFFORDED_S / 2) == FRAME and size == (FRAME[0] / 4, FRAME[1] / 4)
