@@ -184,6 +184,20 @@ def test_what_cannot_pass_openings_is_refused(keys, message):
         simulate(flow_of(table))
 
 
+@pytest.mark.parametrize("speed_m_s", [-SPEED_M_S, 0.0])
+@pytest.mark.parametrize("measure", ["rate_per_s", "concentration_per_m3"])
+def test_no_bead_enters_where_no_fluid_does(measure, speed_m_s):
+    table = TABLE | {"inflow": [{"opening": "inlet", "count": 5, measure: 1e9}]}
+    with pytest.raises(InputError, match=f"inflow.opening is 'inlet', and its velocity of {speed_m_s:g} m/s lets no"):
+        simulate(open_channel(inlet={"velocity_m_s": speed_m_s}, particles=[table], walls=SLIP))
+
+
+def test_beads_that_enter_seldom_wait():
+    inflow = {"opening": "inlet", "count": 3, "rate_per_s": 1e-29}
+    columns = simulate(flow_of(TABLE | {"inflow": [inflow]}), 2).particles()["cells"]
+    assert np.array_equal(columns[END], [UNDER_WAY, WAITING, WAITING])
+
+
 def test_a_run_goes_on_with_its_beads_and_rows_count_them(tmp_path):
     thermal = {"coupling": "both", "inflow": [TABLE["inflow"][0] | {"count": 120}]}
     case = flow_of(TABLE | thermal, fluid={"temperature_k": 1e-15 / BOLTZMANN_J_K})

@@ -361,17 +361,24 @@ class BeadSpecies(Species[BeadsSection]):
         volume = AccessibleVolume(view.nodes, dimension, openings=True)
         places = spread_over_opening(view, inflow.opening, inflow.count, random, volume.contains)
         per_step = self._rate_per_s(view, inflow) * self.units.time_step_s
-        started = np.floor(np.arange(inflow.count) / per_step).astype(np.int64)
-        return self.units.time_to_steps(inflow.start_s) + started, *places
+        return self.units.time_to_steps(inflow.start_s) + np.floor(np.arange(inflow.count) / per_step), *places
 
     def _rate_per_s(self, view, inflow: InflowSection) -> float:
-        """How many beads enter in a second. Raises InputError: the flow rate of the opening is not known beforehand."""
-        if inflow.rate_per_s is not None:
-            return inflow.rate_per_s
+        """How many beads enter in a second. Raises InputError: no fluid enters through the opening, or its flow rate is
+        not known beforehand."""
         number = [opening.name for opening in self.header.openings].index(inflow.opening)
         condition, frame = view.conditions[number], view.frames[number]
         changes = any(each.name == inflow.opening and each.waveform for each in self.case.openings)
-        if condition.kind != VELOCITY_GIVEN or condition.feedback is not None or changes:
+        is_known = condition.kind == VELOCITY_GIVEN and condition.feedback is None and not changes
+        if is_known and condition.value <= 0.0:
+            raise InputError(
+                f"particles.{self.name}.inflow.opening is {inflow.opening!r}, and its velocity of"
+                f" {self.units.velocity_to_si(condition.value):g} m/s lets no fluid enter; take an opening with a"
+                " positive velocity"
+            )
+        if inflow.rate_per_s is not None:
+            return inflow.rate_per_s
+        if not is_known:
             raise InputError(
                 f"particles.{self.name}.inflow.concentration_per_m3 is given at the opening {inflow.opening!r}, whose"
                 " velocity is not constant, or not given; give rate_per_s, or a velocity_m_s without a waveform"
