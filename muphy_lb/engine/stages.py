@@ -95,7 +95,7 @@ class StageBinder:
         engine, reads = self._engine, stage.reads
         access = NodeAccess(
             arriving=engine.stream_arrays(parity) if ARRIVING in reads else None,
-            stored=engine.state(parity if stage in engine.model.between else 1 - parity) if STORED in reads else None,
+            stored=engine.state(1 - parity if stage in engine.model.after else parity) if STORED in reads else None,
             neighbours=self._table() if stage.reads_at_neighbours else None,
             changes=ARRIVING in stage.writes,
         )

@@ -152,9 +152,12 @@ class StepOrder:
         at_start: fields that cross beside the populations.
         returned: fields whose values at ghosts are added to their nodes.
         is_never_reversed: whether every step runs forwards through the nodes.
+
+    Raises ValueError: the access of a stage is none that it can have, or not the one of its operators.
     """
 
     def __init__(self, model: Model):
+        model.check_stages()
         self._model = model
         readable = {field.name: field for field in model.fields if field.is_read_at_neighbours}
         # a VELOCITIES stage runs backwards through the nodes: a flow that runs forwards begins with what was read last

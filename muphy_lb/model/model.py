@@ -5,9 +5,10 @@ access a backend composes its kernel, and the engine derives what is split into 
 which fields are exchanged between ranks and when, and what becomes one launch. A few stages name a kernel of their own.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from inspect import signature
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.operators import OPEN, Equilibrium, Operator, at_openings
 
 # The flow's populations among what a stage reads and writes: those that a node is about to load, and those that it has
-# stored, between streaming and collision in the step before.
+# stored: behind the collision in this step, elsewhere in the step before.
 ARRIVING = "arriving populations"
 STORED = "stored populations"
 
@@ -220,7 +221,8 @@ class Stage:
     an array of nodes, with those of the first three that it declares:
 
     - populations ``ARRIVING``, if it ``reads`` them, between streaming and collision. If it ``writes`` them, it may
-      change them, and the node function returns the mask of those that it has changed;
+      change them, and the node function returns the mask of those that it has changed. What arrives is what a neighbour
+      has stored: if it reads ``STORED``, too, it runs at chosen nodes and leaves alone what arrives from these;
     - populations ``STORED``, if it reads them;
     - the addresses of the node's neighbours in fields, if it reads a field there (``"name@neighbours"``).
 
@@ -343,6 +345,60 @@ class Model:
         if any(each.is_advanced for each in written):
             return "advance"
         return "moments" if any(each.of_moments for each in written) else "at_nodes"
+
+    def check_stages(self) -> None:
+        """Raise ValueError: a stage declares an access that it cannot have, or another one than its operators use."""
+        for stage in self.stages:
+            for fault in self._faults(stage):
+                raise ValueError(f"stage {stage.name!r} {fault}")
+
+    def _faults(self, stage: Stage) -> Iterator[str]:
+        kernel, values = self.kernel_of(stage), stage.parameters
+        named = [(each.name, operator) for operator in stage.operators for each in operator.parameters]
+        yield from (f"gives no parameter {name!r} to {each.name!r}" for name, each in named if name not in values)
+        if ARRIVING in (*stage.reads, *stage.writes) and stage not in self.between:
+            yield f"has {ARRIVING}, which are there between streaming and collision alone; move it there"
+        if STORED in stage.writes or (ARRIVING in stage.writes and ARRIVING not in stage.reads):
+            yield f"writes populations that it cannot write; those that it may are {ARRIVING} that it also reads"
+        changes = [ARRIVING in each.writes for each in self.between]
+        if STORED in stage.reads and stage in self.between:
+            k = self.between.index(stage)
+            if any(changes[:k]) or (changes[k] and stage.where is None):
+                yield f"reads {STORED} that are changed as {ARRIVING} of neighbours; move it ahead, or choose its nodes"
+        fields = {name: each for each in self.fields for name in (each.name, *each.components)}
+        columns = () if stage.over == NODES else (f"{stage.over}.",)
+        own = {name.removesuffix(AT_NEIGHBOURS) for name in (*stage.reads, *stage.writes)} - {ARRIVING, STORED}
+        chosen = {where.field for where in (stage.where, stage.sources) if where is not None}
+        for name in sorted((own | chosen) - fields.keys()):
+            if not name.startswith(columns):
+                yield f"declares {name!r}, which is no field; there are {', '.join(fields) or 'none'}"
+        if kernel == "at_nodes":
+            near = (name for name in stage.reads_at_neighbours if fields[name].outside is None or fields[name].corners)
+            yield from (f"reads {name!r} at neighbours, where it has no values; give it outside=" for name in near)
+            yield from self._unlike_operators(stage)
+        if kernel in ("at_nodes", "advance"):
+            used = {value.field for name, _ in named if isinstance(value := values[name], FieldValue)}
+            declared, found = ({fields[name].name for name in names} for names in (own, used))
+            needless = declared - found if kernel == "at_nodes" else set()
+            yield from (f"declares {name!r}, which its operators do not use" for name in sorted(needless))
+            # fixed fields are always there, and what accumulates may be emptied without its sums being returned
+            hidden = (each for each in map(fields.get, used) if each and not (each.fixed or each.accumulates))
+            missing = sorted({each.name for each in hidden} - declared)
+            yield from (
+                f"uses the field {name!r}, which it does not declare; add it to reads or writes" for name in missing
+            )
+
+    def _unlike_operators(self, stage: Stage) -> Iterator[str]:
+        """Operators whose specification takes other arguments than the stage declares."""
+        given = {ARRIVING: ARRIVING in stage.reads, STORED: STORED in stage.reads}
+        given["neighbours"] = bool(stage.reads_at_neighbours)
+        names = [*(name for name, is_given in given.items() if is_given), "n", "lattice", "parameters"]
+        for operator in stage.operators:
+            taken = [
+                name for name, each in signature(operator.reference).parameters.items() if each.default is each.empty
+            ]
+            if len(taken) != len(names):
+                yield f"has the arguments {', '.join(names)}, and {operator.name!r} takes {', '.join(taken)}"
 
     def fills_everywhere(self, name: str) -> bool:
         """Whether a stage writes a field at all nodes."""

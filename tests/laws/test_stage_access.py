@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from muphy_lb.engine.step import StepOrder
 from muphy_lb.lattice import D2Q9, added
 from muphy_lb.model.isothermal import Fluid, isothermal
 from muphy_lb.model.model import ARRIVING, STORED, Field, FieldValue, Stage, Where
@@ -108,3 +109,67 @@ def test_what_a_stage_adds_to_arriving_populations_the_collision_keeps(backend, 
     assert gain.max() > AMOUNT and np.abs(kept - arrived - gain).max() < ROUND_OFF
     assert np.abs(added(f) - kept).max() < ROUND_OFF
     assert all(np.array_equal(*pair) for pair in zip((f, arrived, kept), run(backend, streaming, 2), strict=True))
+
+
+@dataclass(frozen=True)
+class KeptBefore(Setup):
+    """A flow of which a stage ahead of the step sums the stored populations."""
+
+    def model(self):
+        """Isothermal flow with the stage."""
+        return replace(isothermal(self.lattice, Fluid(self.rates), self.streaming), fields=FIELDS, before=AFTER)
+
+
+@pytest.mark.parametrize("streaming", ["pull", "push", "aa"])
+@pytest.mark.parametrize("n_ranks", [1, 2])
+def test_ahead_of_a_step_a_stage_gets_what_the_step_before_has_stored(n_ranks, streaming):
+    nodes = random_nodes(D2Q9, openings=False)
+    ranks = Ranks(nodes, KeptBefore(D2Q9, streaming=streaming), random_owner(nodes, n_ranks))
+    ranks.set_populations(random_populations(D2Q9, nodes.n_nodes))
+    for _ in range(3):
+        expected = added(ranks.populations())
+        ranks.step(1)
+        for engine in ranks.engines:
+            found = engine.fields.get("kept", engine.parity)
+            assert np.abs(found - expected[engine.domain.number]).max() < ROUND_OFF
+
+
+KEEP, KEPT = (summing("kept"),), ("kept",)
+
+
+@pytest.mark.parametrize(
+    ("place", "stage", "message"),
+    [
+        ("before", ((ARRIVING,), KEPT), "arriving populations, which are there between streaming and collision alone"),
+        ("after", ((ARRIVING,), KEPT), "arriving populations, which are there between streaming and collision alone"),
+        ("after", ((STORED,), (STORED, *KEPT)), "writes populations that it cannot write"),
+        ("between", ((STORED,), (ARRIVING, *KEPT)), "writes populations that it cannot write"),
+        ("after", ((STORED, "keep"), KEPT), "declares 'keep', which is no field; there are arrived, kept, source"),
+        ("after", ((STORED,), KEPT, Where("choice", 1)), "declares 'choice', which is no field"),
+        ("after", ((STORED, "kept@neighbours"), KEPT), "reads 'kept' at neighbours, where it has no values"),
+        ("after", ((STORED, "arrived"), KEPT), "declares 'arrived', which its operators do not use"),
+        ("after", ((STORED,), ()), "uses the field 'kept', which it does not declare"),
+        ("after", ((), KEPT), "has the arguments n, lattice, parameters, and 'kept' takes f, n, lattice, parameters"),
+    ],
+)
+def test_another_access_than_that_of_its_operators_is_refused(place, stage, message):
+    model = replace(
+        isothermal(D2Q9, Fluid((1.25,)), "pull"), fields=FIELDS, **{place: (Stage("keep", KEEP, VALUES, *stage),)}
+    )
+    with pytest.raises(ValueError, match=f"stage 'keep' .*{message}"):
+        StepOrder(model)
+
+
+def test_stored_populations_that_change_as_arriving_ones_are_refused():
+    model = isothermal(D2Q9, Fluid((1.25,)), "pull")
+    changing, summed = Stage("change", KEEP, VALUES, (ARRIVING,), (ARRIVING, *KEPT)), AFTER[0]
+    StepOrder(replace(model, fields=FIELDS, between=(summed, changing)))
+    for between in ((changing, summed), (replace(changing, reads=(ARRIVING, STORED)),)):
+        with pytest.raises(ValueError, match="reads stored populations that are changed as arriving populations"):
+            StepOrder(replace(model, fields=FIELDS, between=between))
+
+
+def test_a_parameter_without_a_value_is_refused():
+    stage = Stage("keep", KEEP, {}, (STORED,), KEPT)
+    with pytest.raises(ValueError, match="stage 'keep' gives no parameter 'kept' to 'kept'"):
+        StepOrder(replace(isothermal(D2Q9, Fluid((1.25,)), "pull"), fields=FIELDS, after=(stage,)))
