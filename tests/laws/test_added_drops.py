@@ -52,8 +52,9 @@ def test_a_block_adds_its_volume_where_there_was_gas():
     assert added_m3 == pytest.approx(16.0 * MM**3, rel=1e-3)
     simulation.step(40)
     assert abs(simulation.health().mass_drift) < 1e-12
-    with pytest.raises(InputError, match="add_block: .* are no lowest and highest corner"):
-        simulation.add_block((1.0, 0.0, 0.0), (0.0, 1.0, 1.0))
+    for low, high in (((1.0, 0.0, 0.0), (0.0, 1.0, 1.0)), (0.0, 1.0)):
+        with pytest.raises(InputError, match="add_block: .* are no lowest and highest corner"):
+            simulation.add_block(low, high)
 
 
 def test_gravity_that_turns_has_the_bits_of_a_new_engine_and_is_taken_by_a_run():

@@ -52,7 +52,7 @@ def add_block(simulation, low_m: Sequence[float], high_m: Sequence[float]):
     Raises:
         InputError: corners that are none, or out of order, no gas between them, or gas that is compressed.
     """
-    given = [list(each) for each in (low_m, high_m)]
+    given = [list(each) if np.iterable(each) else [each] for each in (low_m, high_m)]
     numbers = [number for each in given for number in each]
     are_corners = list(map(len, given)) == [3, 3] and all(isinstance(x, Real) and isfinite(x) for x in numbers)
     if not are_corners or any(a >= b for a, b in zip(*given, strict=True)):
