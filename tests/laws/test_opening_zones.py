@@ -1,6 +1,7 @@
 """Zones of openings: vortices leave at large Reynolds numbers of a voxel, mean flows stay, slow flows have none."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.changes import changed
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup import numerics
+from muphy_lb.setup.advice.expected_pressures import refuse_diverging
 from muphy_lb.setup.numerics import describe, resolve
 
 HEIGHT, LENGTH, BAR, FLOW_THROUGHS = 15, 60, 3, 20
@@ -237,6 +239,13 @@ def test_what_diverges_between_two_pressures_is_refused(lattice, number, words):
     openings = [{"name": "inlet", "pressure_pa": drop}, {"name": "outlet", "pressure_pa": 0.0}]
     with pytest.raises(InputError, match=words) if words else nullcontext():
         simulated(stream(bar=False), openings, 0.505, lattice)
+
+
+def test_no_speed_is_expected_between_openings_around_each_other():
+    openings = [{"name": "inlet", "pressure_pa": 1e-6}, {"name": "outlet", "pressure_pa": 0.0}]
+    simulation = simulated(stream(bar=False), openings, 0.505, {"collision": "trt"})
+    around = [replace(frame, centroid=simulation.frames[0].centroid) for frame in simulation.frames]
+    refuse_diverging(simulation.case, simulation.header, around, simulation.numerics)
 
 
 @pytest.mark.parametrize(

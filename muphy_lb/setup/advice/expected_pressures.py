@@ -133,7 +133,7 @@ def refuse_diverging(case: Case, nodes: GeometryHeader, frames, numerics: Numeri
     if first is last or low_pa == high_pa:
         return
     length = float(np.linalg.norm(first.centroid - last.centroid))
-    if any(abs(nodes.n_nodes / (frame.area * length) - 1.0) > STRAIGHT for frame in (first, last)):
+    if any(abs(nodes.n_nodes - frame.area * length) > STRAIGHT * frame.area * length for frame in (first, last)):
         return
     length_m = length * nodes.spacing_m
     tube = (length_m, min(first.radius, last.radius) * nodes.spacing_m, nodes.shape[0] == 1)
