@@ -104,7 +104,7 @@ def free_surface(
         "exchange",
         (exchange(force, capillarity, ONE_PRESSURE if bubbles is None else IN_BUBBLES),),
         given,
-        reads=(ARRIVING, STORED, CELLS, FILLS),
+        reads=(ARRIVING, STORED, CELLS, FILLS, *((BUBBLE,) if bubbles is not None else ())),
         writes=(ARRIVING, CELL, MASS, SUPPORT),
         where=_surface(INTERFACE),
     )
