@@ -221,8 +221,8 @@ class Stage:
     an array of nodes, with those of the first three that it declares:
 
     - populations ``ARRIVING``, if it ``reads`` them, between streaming and collision. If it ``writes`` them, it may
-      change them, and the node function returns the mask of those that it has changed. What arrives is what a neighbour
-      has stored: if it reads ``STORED``, too, it runs at chosen nodes and leaves alone what arrives from these;
+      change them, and the node function returns the mask of those that it has changed. Neighbours have stored them: if
+      it reads ``STORED``, too, it runs at chosen nodes and leaves alone those that these have stored;
     - populations ``STORED``, if it reads them;
     - the addresses of the node's neighbours in fields, if it reads a field there (``"name@neighbours"``).
 
