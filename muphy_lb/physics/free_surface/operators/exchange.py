@@ -98,7 +98,7 @@ NEAREST = 0.15
 """Distance of the surface from the centre of its cell that is taken for smaller ones, and for surfaces on the other
 side: at 0 an extrapolation would turn a disturbance into its opposite without damping, and short waves grow where
 collisions hardly damp them."""
-NEAREST_OF_TENSION = 0.03
+NEAREST_OF_TENSION = 0.08
 """The same with surface tension, whose waves swing slower by what it adds to the inertia of the cell."""
 ALMOST_FULL = 0.9
 """Filling from which on an interface cell counts as liquid for those beside it, with a contact angle: whenever the last
