@@ -302,7 +302,8 @@ class State:
             if with_pressure:
                 density = self._consistent_density(density, velocity, strain)
             inertia = density if fluid.equilibrium.is_compressible else 1.0
-            stress = stress_of(fluid, inertia, strain, self._engine.host_parameters()) if with_stress else None
+            parameters = self._engine.host_parameters() if fluid.closure.reads else None
+            stress = stress_of(fluid, inertia, strain, parameters) if with_stress else None
         self._engine.start_from(density, velocity, stress)
         self._flow.upload_schedule()
         self.initial_mass = self._flow.communicator.total(self._engine.totals().mass)
