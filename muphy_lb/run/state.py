@@ -219,8 +219,7 @@ class State:
         Parts that the flow does not have, such as the fields of a physics that its case has no more, are left out; what
         it has beside stays as at the start.
         """
-        if record.stride != self._flow.stride and record.step > self._flow.frozen_from:
-            self._flow.take_stride(record.stride)
+        self._flow.follow_stride(record)
         engine, gather = self._engine, record.gather
         fields = {name: row for name, row in record.fields.items() if name in engine.fields.evolving}
         populations = record.populations
