@@ -96,10 +96,6 @@ class Bolus:
         within = np.minimum(end, self.start_s + self.length_s) - np.maximum(begin, self.start_s)
         return np.clip(within / self.time_step_s, 0.0, 1.0)
 
-    def over(self, n_steps: int) -> "Bolus":
-        """The factor in steps as long as some of these."""
-        return replace(self, time_step_s=n_steps * self.time_step_s)
-
 
 @dataclass(frozen=True, eq=False)
 class TableCourse:
@@ -111,6 +107,25 @@ class TableCourse:
     def __call__(self, time_s: np.ndarray) -> np.ndarray:
         """Factor at each time [s]."""
         return np.interp(time_s, self.time_s, self.value)
+
+
+@dataclass(frozen=True)
+class StepMean:
+    """The mean of a factor over the steps of a flow in each step of what it carries: however long that is, the same
+    enters."""
+
+    factor: Callable
+    time_step_s: float
+    n_steps: int = 1
+
+    def __call__(self, time_s: np.ndarray) -> np.ndarray:
+        """Factor of steps with these middles (K,) [s]."""
+        within = (np.arange(self.n_steps) - 0.5 * (self.n_steps - 1)) * self.time_step_s
+        return self.factor(np.asarray(time_s)[:, None] + within).mean(axis=1)
+
+    def over(self, n_steps: int) -> "StepMean":
+        """The mean in steps as long as some of the flow."""
+        return replace(self, n_steps=n_steps)
 
 
 def read_table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:

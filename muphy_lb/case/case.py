@@ -28,6 +28,7 @@ from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.case.output import OutputSection, ProbeSection, SegmentSection, segment_problems
 from muphy_lb.case.run import ComputeSection, InitialSection, RunSection
 from muphy_lb.case.section import MOST_PROBLEMS, Section, given_tables, given_values
+from muphy_lb.case.substances import forget_implied
 from muphy_lb.case.toml import as_override, numbers_beyond, override_value, read_toml, toml_lines
 from muphy_lb.geometry.limits import cut, shown
 
@@ -261,7 +262,11 @@ def _overridden(table: dict, overrides) -> list[str]:
             f"changes of a case are {shown(overrides)}, of type {type(overrides).__name__}; give values by dotted key,"
             " such as {'run.steps': 1000}, or a list of texts, such as ['run.steps=1000']"
         )
-    return [problem for override in overrides if (problem := override_value(table, override))]
+    before = deepcopy(table) if overrides else {}
+    problems = [problem for override in overrides if (problem := override_value(table, override))]
+    if overrides:
+        forget_implied(before, table)
+    return problems
 
 
 def as_case(given, overrides: Sequence[str] = ()) -> Case:

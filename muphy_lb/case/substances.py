@@ -1,9 +1,12 @@
 """Density and viscosity of substances by temperature and pressure, for sections of the case that name one.
 
 Water and brine follow Batzle, Wang, Geophysics 57, 1396 (1992), eqs 27 and 32. Of water they give the density within
-0.3 % and, up to 10 MPa, the viscosity within 2.1 % from 20 to 60 degrees Celsius, 5.1 % from 5 to 100. Mercury follows
-Assael et al., J. Phys. Chem. Ref. Data 41, 033101 (2012). All others follow the equations of state and the transport
-equations of CoolProp (Bell et al., Ind. Eng. Chem. Res. 53, 2498 (2014)), an optional library.
+0.3 % and, up to 10 MPa, the viscosity within 2.1 % from 20 to 60 degrees Celsius, 5.1 % from 5 to 100. Both are refused
+below the pressure of vapour of water by Antoine's equation, which is 0.3 % below 2,339 Pa at 20 degrees, 1.6 % and 11 %
+below 101,325 Pa and 1.555 MPa at 100 and 200. The density of mercury is a line through 13,595.0 and 13,546.2 kg/m3 at 0
+and 20 degrees; its viscosity has the form of Assael et al., J. Phys. Chem. Ref. Data 41, 033101 (2012), with
+coefficients from memory (0.9 % above 1.526 mPa s at 25 degrees). All others follow the equations of state and the
+transport equations of CoolProp (Bell et al., Ind. Eng. Chem. Res. 53, 2498 (2014)), an optional library.
 """
 
 from collections.abc import Mapping
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 else:
     SubstanceName = Literal[*SUBSTANCES]
 ROOM_K, ATMOSPHERE_PA, ZERO_CELSIUS_K = 293.15, 101325.0, 273.15
+CONDITIONS = ("substance", "at_temperature_k", "at_pressure_pa", "salinity")
 DENSITY, VISCOSITY, KINEMATIC = "density_kg_m3", "dynamic_viscosity_pa_s", "kinematic_viscosity_m2_s"
 
 
@@ -53,18 +57,14 @@ class SubstanceKeys(Section):
     @classmethod
     def completed(cls, given: Mapping) -> Mapping:
         """The table with the properties of the substance that it does not give."""
-        name = given.get("substance")
-        if name not in SUBSTANCES:
-            return given
-        values = (given.get("at_temperature_k", ROOM_K), given.get("at_pressure_pa", ATMOSPHERE_PA))
-        salinity = given.get("salinity", 0.035)
-        if not all(isinstance(each, int | float) and each > 0.0 for each in (*values, 1.0 + salinity)):
-            return given  # which is told of each key
         try:
-            density, viscosity = properties(name, *values, salinity)
+            found = _implied(given)
         except InputError as error:
-            problems: list = [wrong_key(("substance",), str(error), name)]
+            problems: list = [wrong_key(("substance",), str(error), given["substance"])]
             raise ValidationError.from_exception_data(cls.__name__, problems) from None
+        if found is None:
+            return given
+        density, viscosity = found
         made = {DENSITY: density} if DENSITY in cls.all_fields() else {}
         if not given.keys() & {VISCOSITY, KINEMATIC}:
             made[VISCOSITY] = viscosity
@@ -72,10 +72,40 @@ class SubstanceKeys(Section):
 
     @classmethod
     def rules(cls, given):
-        """Conditions are those of a substance."""
+        """Conditions are those of a substance, salinity is that of brine."""
         if "substance" not in given:
-            for key in sorted(given.keys() & {"at_temperature_k", "at_pressure_pa", "salinity"}):
+            for key in sorted(given.keys() & set(CONDITIONS)):
                 yield f"has {key} but no substance; name one of {', '.join(SUBSTANCES)}, or leave the key out"
+        elif "salinity" in given and given["substance"] != "brine":
+            yield f"has salinity and substance = {given['substance']!r}; give 'brine', or leave salinity out"
+
+
+def _implied(given: Mapping) -> tuple[float, float] | None:
+    """Density and viscosity of the substance of a table in plain values; None if it names none, or has values that are
+    none, which is told of each key. Raises InputError: as of :func:`properties`."""
+    name, salinity = given.get("substance"), given.get("salinity", 0.035)
+    values = (given.get("at_temperature_k", ROOM_K), given.get("at_pressure_pa", ATMOSPHERE_PA))
+    if name not in SUBSTANCES or not all(isinstance(each, int | float) for each in (*values, salinity)):
+        return None
+    return properties(name, *values, salinity) if min(values) > 0.0 <= salinity else None
+
+
+def forget_implied(before: Mapping, table: dict) -> None:
+    """Remove, in place, from each changed section (``before`` and ``table`` are of the same case, in plain values) the
+    density and viscosity that followed from its substance as it was and that the change replaces."""
+    for name, section in table.items():
+        was = before.get(name)
+        if not isinstance(section, dict) or not isinstance(was, dict) or section.get("substance") is None:
+            continue
+        try:
+            implied = dict(zip((DENSITY, VISCOSITY), _implied(was) or (), strict=False))
+        except InputError:
+            continue
+        is_other = any(section.get(key) != was.get(key) for key in CONDITIONS)
+        for key, value in implied.items():
+            has_other = key == VISCOSITY and KINEMATIC in section and KINEMATIC not in was
+            if (is_other or has_other) and section.get(key) == was.get(key) == value:
+                del section[key]
 
 
 def properties(
@@ -92,6 +122,11 @@ def properties(
         raise InputError(
             f"cannot be computed: {name} is known from {low_k:g} to {high_k:g} K, up to 1e8 Pa and a salinity of 0.3;"
             f" here {temperature_k:g} K, {pressure_pa:g} Pa, {salinity:g}; give density and viscosity by numbers"
+        )
+    if name != "mercury" and pressure_pa < (vapour_pa := 1e5 * 10.0 ** (4.6543 - 1435.264 / (temperature_k - 64.848))):
+        raise InputError(
+            f"cannot be computed: {name} boils at {temperature_k:g} K and {pressure_pa:g} Pa; give at_pressure_pa ="
+            f" {1.1 * vapour_pa:.2g} or more, or a lower temperature"
         )
     if name == "mercury":
         return 13595.0 - 2.4386 * (temperature_k - ZERO_CELSIUS_K), 1e-3 * 10.0 ** (132.29 / temperature_k - 0.2561)

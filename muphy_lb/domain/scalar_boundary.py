@@ -17,8 +17,9 @@ after the other (Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (201
 Walls that lie elsewhere on their links: :mod:`muphy_lb.domain.fitted_values`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class ScalarBoundary:
         n_walls: W.
         factor: (W + 1 + O,) factor a of a flux condition; None: 1 everywhere.
         courses: by number of a boundary of scalar streaming, the factor of its value over time, a function of (K,)
-            times [s].
+            times [s] (:class:`muphy_lb.boundaries.waveform.StepMean`).
         levels: by number of a conducting wall of scalar streaming with the value 0 beyond, the value at which it takes
             up half as much as in proportion (:mod:`muphy_lb.operators.saturation`).
     """
@@ -48,14 +49,12 @@ class ScalarBoundary:
     value: np.ndarray
     n_walls: int
     factor: np.ndarray | None = None
-    courses: Mapping[int, Callable] = field(default_factory=dict)
+    courses: Mapping[int, Any] = field(default_factory=dict)
     levels: Mapping[int, float] = field(default_factory=dict)
 
     def over(self, n_steps: int) -> "ScalarBoundary":
-        """The conditions in steps as long as some of these; a course that knows the length of a step has ``over``,
-        too."""
-        courses = {of: each.over(n_steps) if hasattr(each, "over") else each for of, each in self.courses.items()}
-        return replace(self, courses=courses)
+        """The conditions in steps as long as some of the flow; their courses as well."""
+        return replace(self, courses={of: each.over(n_steps) for of, each in self.courses.items()})
 
     def numbers_of(self, code: np.ndarray) -> np.ndarray:
         """Numbers of the boundaries that links with these codes lead into."""

@@ -10,7 +10,7 @@ from muphy_lb.base.errors import BackendError, DivergedError
 from muphy_lb.domain import LocalDomain
 from muphy_lb.domain.halo import Exchange
 from muphy_lb.domain.lookup import LAYER, VoxelLookup, beside_walls, look_up
-from muphy_lb.model.model import BORDER, BY_ID, MIGRATE, POSITION, SHARE, Model, ParticleSet, Provided, Stage
+from muphy_lb.model.model import BORDER, BY_ID, MIGRATE, PARTICLES, POSITION, SHARE, Model, ParticleSet, Provided, Stage
 from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.parallel.exchange import Halo
 from muphy_lb.parallel.task import ON_INTERIOR, Task, ordering
@@ -82,7 +82,7 @@ class Particles:
         if stage.kernel == SHARE:
             return bound.sharing_tasks(stage, parity)
         arguments = (bound.n_ids,) if stage.kernel == BY_ID else (bound.arrays, bound.capacity)
-        kernel = stage.kernel or "particles"
+        kernel = stage.kernel or PARTICLES
         return [Task(stage.name, ON_INTERIOR, self._backend.bind(kernel, *stage.operators, *arguments, values))]
 
     def get(self, name: str) -> dict[str, np.ndarray]:

@@ -29,6 +29,7 @@ COLLECT = "collect"
 VELOCITIES = "arriving"
 REFILL = "refill"
 # Kernels over particles, and over ids; what particles of all ranks have written by id becomes known to every rank.
+PARTICLES = "particles"
 BY_ID = "by_id"
 SHARE = "share"
 MIGRATE = "migrate"
@@ -340,7 +341,7 @@ class Model:
     def kernel_of(self, stage: Stage) -> str:
         """Name of the kernel of a stage."""
         if stage.kernel or stage.over != NODES:
-            return stage.kernel or "particles"
+            return stage.kernel or PARTICLES
         written = [each for each in self.fields if each.name in stage.writes]
         if any(each.is_advanced for each in written):
             return "advance"

@@ -114,7 +114,7 @@ class Loop:
         """Advance, and count the time."""
         before, step = time.perf_counter(), self.simulation.step_number
         with spent_on(STEPPING):
-            self.simulation.advance(target - step, is_told)
+            self.clock.updates_of_each += self.simulation.advance(target - step, is_told)
             self.simulation.engine.backend.synchronise()
         self.clock.stepping_s += time.perf_counter() - before
         self.clock.steps += self.simulation.step_number - step

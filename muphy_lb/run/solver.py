@@ -32,7 +32,7 @@ from muphy_lb.parallel import agreed_on_root, connect
 from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.run.description import described
 from muphy_lb.run.preparation import Preparation
-from muphy_lb.run.state import State
+from muphy_lb.run.state import State, StateRecord
 from muphy_lb.run.verdict import divergence_message
 from muphy_lb.setup.boundaries import build_schedule, opening_conditions
 from muphy_lb.setup.force import build_force
@@ -169,11 +169,11 @@ class Solver(Preparation):
                 break
         self.monitor.rest(RunStatus(last))
 
-    def advance(self, n_steps: int, is_told: bool = True) -> None:
+    def advance(self, n_steps: int, is_told: bool = True) -> int:
         """Advance by some steps without looking at the flow; ``is_told`` where wall forces or the stress beside walls
         may be asked for behind the last of them (:class:`muphy_lb.run.walls.WallMeasures`). Where what a frozen flow
-        carries takes longer steps, the last of these may lead beyond."""
-        last, walls = self.step_number + n_steps, self.state.walls
+        carries takes longer steps, the last of these may lead beyond. Returns the number of updates of every node."""
+        last, walls, n_updates = self.step_number + n_steps, self.state.walls, 0
         while self.step_number < last:
             lengthens_at = self._lengthens_at
             if self.step_number >= lengthens_at:
@@ -190,7 +190,9 @@ class Solver(Preparation):
             else:
                 self.engine.advance(stretch)
             self.state.step_number += stretch * self.stride
+            n_updates += stretch
             self.engine.actions.act(self.step_number)
+        return n_updates
 
     def is_due(self, every: int) -> bool:
         """Whether what happens every so many steps does behind the present one: if its turn came in it."""
@@ -199,7 +201,8 @@ class Solver(Preparation):
     @property
     def _lengthens_at(self) -> float:
         """Step behind which what the flow carries takes steps of its own, if they have not been chosen."""
-        return inf if self.case.run.frozen_step_s is None or self._has_stride else self.frozen_from
+        is_plain = self.case.run.frozen_step_s is None and self.stride == 1
+        return inf if is_plain or self._has_stride else self.frozen_from
 
     def _lengthen_steps(self) -> None:
         """Choose the steps of what the frozen flow carries, and go on with them."""
@@ -210,17 +213,20 @@ class Solver(Preparation):
         if self.communicator.rank == 0:
             step_s = self.units.steps_to_time(stride)
             LOG.info("the flow is frozen; what it carries goes on in steps of %.4g s (%d of its)", step_s, stride)
-        if stride > 1:
+        if stride != self.stride:
             record = self.state.record()
-            self.take_stride(stride)
+            self._take_stride(stride)
             self.state.go_on_from(record)
 
-    def take_stride(self, stride: int) -> None:
-        """A domain and an engine without a state, in which what the frozen flow carries takes steps as long as some of
-        the flow; collective."""
-        self._has_stride, is_other, self.stride = True, stride != self.stride, stride
-        if is_other:
-            self.rebuild()
+    def follow_stride(self, record: StateRecord) -> None:
+        """A domain and an engine without a state, in which what the frozen flow carries takes the steps of a record, if
+        no others have been chosen; the case has the next ones chosen anew. Collective."""
+        if not self._has_stride and record.stride != self.stride and record.step > self.frozen_from:
+            self._take_stride(record.stride)
+
+    def _take_stride(self, stride: int) -> None:
+        self.stride = stride
+        self.rebuild()
 
     def run_for(self, time_s: float) -> None:
         """Advance by a time [s], rounded up to whole steps: by less than ``units.time_step_s`` more than asked for.

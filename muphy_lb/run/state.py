@@ -219,8 +219,7 @@ class State:
         Parts that the flow does not have, such as the fields of a physics that its case has no more, are left out; what
         it has beside stays as at the start.
         """
-        if record.stride != self._flow.stride and record.step > self._flow.frozen_from:
-            self._flow.take_stride(record.stride)
+        self._flow.follow_stride(record)
         engine, gather = self._engine, record.gather
         fields = {name: row for name, row in record.fields.items() if name in engine.fields.evolving}
         populations = record.populations
@@ -303,7 +302,8 @@ class State:
             if with_pressure:
                 density = self._consistent_density(density, velocity, strain)
             inertia = density if fluid.equilibrium.is_compressible else 1.0
-            stress = stress_of(fluid, inertia, strain, self._engine.host_parameters()) if with_stress else None
+            parameters = self._engine.host_parameters() if fluid.closure.reads else None
+            stress = stress_of(fluid, inertia, strain, parameters) if with_stress else None
         self._engine.start_from(density, velocity, stress)
         self._flow.upload_schedule()
         self.initial_mass = self._flow.communicator.total(self._engine.totals().mass)

@@ -102,8 +102,8 @@ def test_the_json_says_what_ran_where_and_when(record):
 
 def test_both_flows_are_predicted_for_all_series_up_to_4096_gpus(record):
     for item in record["forecasts"]:
-        cards = [prediction["cards"] for prediction in item["predictions"]]
-        assert cards == 2 * [2**k for k in range(3, 13)] and item["points"] == [1, 2]
+        counts = [prediction["gpus"] for prediction in item["predictions"]]
+        assert counts == 2 * [2**k for k in range(3, 13)] and item["points"] == [1, 2]
         assert {p["n_nodes"] for p in item["predictions"]} == {record["measurements"][0]["n_nodes"], 1e11}
     assert [item["name"] for item in record["forecasts"]] == ["host", "auto (host)"]
 

@@ -10,8 +10,9 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import PRESSURE, VELOCITY
 from muphy_lb.physics.free_surface import capillarity
-from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION, curvature, plane_distance
+from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION, curvature, plane_distance, turned
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
+from muphy_lb.physics.free_surface.cut import cut_means
 from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, LevelRegion, sphere_region
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.support import THROUGH_FLOW, random_nodes, random_owner, random_voxels, with_openings
@@ -190,6 +191,36 @@ def test_a_plane_cuts_off_the_share_that_it_was_made_for():
     place = np.stack(np.meshgrid(steps, steps, steps), axis=-1).reshape(-1, 3)
     measured = (place @ normal < plane_distance(fill, normal)).mean(axis=0)
     assert np.abs(measured - fill)[6:].max() < 5e-3 and np.abs(measured - fill)[:6].max() < 0.02
+
+
+def test_the_means_over_the_polygon_in_which_a_plane_cuts_a_voxel():
+    random = np.random.default_rng(6)
+    normal = np.concatenate((np.eye(3), random.normal(size=(3, 20))), axis=1)
+    normal[2, 3:9] = 0.0
+    normal /= np.linalg.norm(normal, axis=0)
+    distance = plane_distance(0.02 + 0.96 * random.random(23), normal)
+    first, second = turned(normal, random.normal(size=normal.shape))
+    x, y = (np.stack(np.meshgrid(*2 * [np.linspace(-0.9, 0.9, 901)])) + 1e-4).reshape(2, -1)
+    for k, found in enumerate(cut_means(normal, distance, first, second).T):
+        place = normal[:, k, None] * distance[k]
+        inside = (np.abs(place + first[:, k, None] * x + second[:, k, None] * y) < 0.5).all(axis=0)
+        p, q = x[inside], y[inside]
+        assert np.abs(found - [p.mean(), q.mean(), (p * p).mean(), (q * q).mean(), (p * q).mean()]).max() < 3e-3
+
+
+@pytest.mark.parametrize("radius, most", [(6.0, 6e-3), (12.0, 2.5e-3), (24.0, 2e-3)])
+def test_the_curvature_of_exact_circles_is_of_second_order(radius, most):
+    """A plane with the normal of the cell, and its point above the centre, told it within 9 % at any radius."""
+    size, parts, centre = int(2 * radius) + 8, 400, np.array([0.37, 0.21]) + radius + 3.5
+    across = (np.arange(size * parts) + 0.5) / parts - 0.5 - centre[0]
+    half, low = np.sqrt(np.maximum(radius**2 - across**2, 0.0)), np.arange(size)[:, None] - 0.5 - centre[1]
+    share = np.clip(half - low, 0.0, 1.0) - np.clip(-half - low, 0.0, 1.0)
+    fill = share.reshape(size, size, parts).mean(axis=2).ravel()
+    cell = np.where(fill > 1.0 - 1e-9, LIQUID, np.where(fill < 1e-9, GAS, INTERFACE)).astype(np.uint8)
+    surface = np.flatnonzero((cell == INTERFACE) & (fill > 0.01) & (fill < 0.99))
+    neighbours = surface + (D2Q9.c[1:, :1] + size * D2Q9.c[1:, 1:2])
+    error = 2.0 * radius * curvature(neighbours, surface, D2Q9, {CELL: cell, FILL: fill}) - 1.0
+    assert np.sqrt((error**2).mean()) < most
 
 
 @pytest.mark.parametrize("precision", KEPT, ids=lambda precision: precision.name)

@@ -156,7 +156,7 @@ def test_longer_steps_in_a_frozen_flow_lead_to_the_same_values(change, tmp_path)
     for name in ("amount", "sources"):
         assert before[name] == pytest.approx(wanted[name], rel=0.01)
     assert before["enters_through_walls"] == pytest.approx(wanted["enters_through_walls"], rel=0.02)
-    long.advance(3)
+    assert long.advance(3) == 1
     assert long.step_number == 1610
     after = species.record()
     enters = sum((before["enters_through_openings"] | before["enters_through_walls"]).values())
@@ -184,10 +184,26 @@ def test_a_longer_step_is_as_long_as_speeds_diffusivities_and_rates_allow(change
     assert simulate(slow_channel(drug, frozen_step_s=100.0), 1001).stride == stride
 
 
-def test_a_bolus_in_longer_steps_brings_what_its_inflow_holds():
-    drug = {"name": "drug", "diffusivity_m2_s": 4e-7, "bolus": {"start_s": 10.203, "length_s": 5.51}}
+def test_a_change_in_a_frozen_flow_has_the_length_of_steps_chosen_anew():
+    flow = simulate(slow_channel({"name": "drug", "diffusivity_m2_s": 4e-7}), 1001)
+    wanted = {"run.frozen_step_s": (0.1, 10), "species.drug.diffusivity_m2_s": (6e-6, 5)}
+    for key, (value, stride) in (*wanted.items(), ("run.frozen_step_s", (None, 1))):
+        flow = changes.changed(flow, {key: value})
+        flow.advance(20)
+        assert flow.stride == stride
+
+
+@pytest.mark.parametrize("is_table", [False, True], ids=["bolus", "table"])
+def test_a_bolus_in_longer_steps_brings_what_its_inflow_holds(is_table, tmp_path):
+    """Also a peak of a table that is shorter than such a step."""
+    bolus, held_s = {"start_s": 10.203, "length_s": 5.51}, 5.51
+    if is_table:
+        peak = tmp_path / "peak.csv"
+        peak.write_text("time,factor\n10.31,0\n10.33,40\n10.35,0\n")
+        bolus, held_s = {"file": str(peak)}, 0.8
+    drug = {"name": "drug", "diffusivity_m2_s": 4e-7, "bolus": bolus}
     simulation = simulate(slow_channel(drug, frozen_step_s=0.1), 1700)
-    brought = 2.0 * simulation.openings()["inlet"].flow_rate_m3_s * 5.51
+    brought = 2.0 * simulation.openings()["inlet"].flow_rate_m3_s * held_s
     species = next(each for each in simulation.physics if each.name == "species").told(simulation)[0]
     assert species.record()["amount"] == pytest.approx(brought, rel=3e-3)  # the carrier meets the inlet at its nodes
 

@@ -45,10 +45,12 @@ def composed(stage, operators, arriving, stored, how):
     buffer, tables = types.Array(typeof(precision.real(0)), 1, "C"), []
     arriving, stored = arriving if ARRIVING in stage.reads else None, stored if STORED in stage.reads else None
     n_neighbours = lattice.q - 1 if stage.reads_at_neighbours else 0
+    if arriving or stored:
+        tables.append(buffer)
     if arriving:
-        tables.append(types.Tuple((buffer, *TABLE, *((buffer, *of_collision) if of_collision else ()))))
+        tables.append(types.Tuple((*TABLE, *((buffer, *of_collision) if of_collision else ()))))
     if stored:
-        tables.append(types.Tuple((buffer, *TABLE)))
+        tables.append(types.Tuple(TABLE))
     if n_neighbours:
         tables.append(WORDS)
     at = stage_skeletons.at_node(operators, arriving, stored, n_neighbours, lattice, precision)

@@ -26,6 +26,7 @@ RADII, QUICK_RADII = (8, 16), (5,)
 TENSION, LAPLACE_VISCOSITY, LAPLACE_STEPS, QUICK_LAPLACE_STEPS = 1e-3, 0.1, 6000, 120
 RAYLEIGH_TENSION, RAYLEIGH_VISCOSITY, STRETCH = 1e-2, 0.01, 1.04
 PERIODS, SAMPLES_PER_PERIOD = 2, 40
+FLAT_RADII, FLAT_STRETCH, FLAT_RAYLEIGH, FLAT_DAMPING = (12, 24), 1.05, 0.04, 0.3
 OFF_CENTRE = np.array([0.07, -0.13, 0.21])
 LAPLACE, RAYLEIGH, SAME, SPURIOUS = 0.05, 0.05, 0.03, 1e-3
 
@@ -54,6 +55,11 @@ def surface_drop(settings: Settings) -> Iterator:
             yield relative(f"{what}sigma by oscillation over sigma by pressure", 1.0, found / tension, SAME)
             yield shown(f"{what}damping over 5 nu / R^2", 1.0, damping)
             yield plot
+    for radius in () if settings.quick else FLAT_RADII:
+        found, damping, plot = by_rayleigh(radius, settings, "D2Q9")
+        yield relative(f"R = {radius}, 2-D: omega^2 rho R^3 / 6 sigma (Rayleigh)", 1.0, found, FLAT_RAYLEIGH)
+        yield relative(f"R = {radius}, 2-D: damping over 4 nu / R^2", 1.0, damping, FLAT_DAMPING)
+        yield plot
     if settings.quick:
         yield "quick: the oscillation takes minutes"
 
@@ -72,25 +78,37 @@ class Ellipsoid(Region):
         return (length - 1.0) * length / np.maximum(np.linalg.norm(scaled / self.axes, axis=1), 1e-12)
 
 
-def drop(radius: float, stretch: float, tension: float, viscosity: float, settings: Settings) -> Solver:
-    """A drop of a radius, stretched along x at the same volume, with the pressure that it would have as a sphere."""
+def drop(
+    radius: float, stretch: float, tension: float, viscosity: float, settings: Settings, name: str = "D3Q19"
+) -> Solver:
+    """A drop of a radius, stretched along x at the same volume, with the pressure that it would have as a sphere, or
+    as a circle on the lattice D2Q9."""
+    if name == "D2Q9":
+        edge = ceil(2.0 * radius * stretch) + 8
+        geometry = {"shape": liquids.TANK, "options": {"length": edge, "height": edge}}
+        simulation = liquids.liquid_flow(settings, geometry, viscosity, tension=tension)
+        centre, axes = 0.5 * (edge - 1.0) + OFF_CENTRE, radius * np.array([stretch, 1.0 / stretch, 1e6])
+        circle = Ellipsoid(np.zeros(3), np.array([*centre[:2], 0.0]), axes)
+        liquids.fill_with(simulation, circle, lambda place: np.full(len(place), 3.0 * tension / radius))
+        return simulation
     edge = ceil(2.0 * radius * max(1.0, stretch**2)) + 6
     centre = 0.5 * (edge - 1.0) + OFF_CENTRE
     geometry = {"shape": liquids.TANK, "options": {"length": edge, "height": edge, "width": edge}}
-    lattice = {"name": "D3Q19"}
-    simulation = liquids.liquid_flow(settings, geometry, viscosity, tension=tension, lattice=lattice)
+    simulation = liquids.liquid_flow(settings, geometry, viscosity, tension=tension, lattice={"name": name})
     axes = radius * np.array([stretch**2, 1.0 / stretch, 1.0 / stretch])
     pressure = 6.0 * tension / radius
     liquids.fill_with(simulation, Ellipsoid(np.zeros(3), centre, axes), lambda place: np.full(len(place), pressure))
     return simulation
 
 
-def by_rayleigh(radius: int, settings: Settings) -> tuple[float, float, Plot]:
-    """(surface tension from the oscillation over the prescribed one, damping over 5 nu / R^2, amplitude over time)."""
+def by_rayleigh(radius: int, settings: Settings, name: str = "D3Q19") -> tuple[float, float, Plot]:
+    """(surface tension from the oscillation over the prescribed one, damping over 5 nu / R^2, in two dimensions over
+    4 nu / R^2, amplitude over time)."""
     tension, viscosity = RAYLEIGH_TENSION, RAYLEIGH_VISCOSITY
-    simulation = drop(radius, STRETCH, tension, viscosity, settings)
-    place, damping = whole_nodes(simulation).coordinates(), 5.0 * viscosity / radius**2
-    frequency = sqrt(8.0 * tension / radius**3)
+    stretch, stiffness, rate = (FLAT_STRETCH, 6.0, 4.0) if name == "D2Q9" else (STRETCH, 8.0, 5.0)
+    simulation = drop(radius, stretch, tension, viscosity, settings, name)
+    place, damping = whole_nodes(simulation).coordinates(), rate * viscosity / radius**2
+    frequency = sqrt(stiffness * tension / radius**3)
     interval = max(1, round(2.0 * pi / frequency / SAMPLES_PER_PERIOD))
     found = [elongation(liquids.mass(simulation), place)]
     for _ in range(PERIODS * SAMPLES_PER_PERIOD):

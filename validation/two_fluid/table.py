@@ -124,8 +124,10 @@ def curved_walls(settings: Settings) -> Iterator:
 
 @case("two-fluid-annulus", "exact: flow of a core in a film on the wall of a round tube, driven by a force")
 def annulus(settings: Settings) -> Iterator:
-    """Relative permeabilities of core and film, over the permeability of the same tube of voxels to one fluid; mu of
-    the core over that of the film M, half of the tube for each."""
+    """Relative permeabilities of core and film, half of the tube for each, mu of the core over that of the film M.
+
+    They refer to the permeability of the same tube of voxels to one fluid.
+    """
     _refuse(settings)
     for radius, ratio in QUICK_TUBES if settings.quick else TUBES:
         core, drive, n_steps = NU * ratio**0.5, 1e-7, int(DRIVEN_STEPS * max(1.0, ratio / 30.0) * (radius / TUBE) ** 2)
@@ -190,8 +192,10 @@ def rise(settings: Settings) -> Iterator:
 
 @case("two-fluid-rest", "exact: no film beside a slug at rest, no loss of small blobs, two dimensions")
 def rest(settings: Settings) -> Iterator:
-    """Thickness of the first fluid at the walls beside a slug that does not wet them, at 30 degrees; share of a blob's
-    fluid further than 10 voxels from it."""
+    """Thickness of a film beside a slug that does not wet its walls, and the share of a blob's fluid far from it.
+
+    Far is further than 10 voxels; the angle at the walls of the slug is 30 degrees.
+    """
     _refuse(settings)
     channel = {"shape": "channel", "options": {"length": 5 * SLIT, "height": SLIT, "width": 1}}
     flow = _two(settings, channel, [{"box_m": [[10.0, -9.0, -9.0], [49.0, 99.0, 9.0]]}], angle=30.0)
@@ -212,9 +216,11 @@ def rest(settings: Settings) -> Iterator:
 
 @case("two-fluid-film", "Bretherton, J. Fluid Mech. 10, 166 (1961): film between a train of bubbles and walls, 2-D")
 def film(settings: Settings) -> Iterator:
-    """The film beside the middle of a bubble between plates over half their distance, at the capillary number of the
-    bubble: 1.34 Ca^(2/3) / (1 + 3.35 Ca^(2/3)), with the correction of Aussillous, Quere, Phys. Fluids 12, 2367 (2000),
-    for tubes; the film starts half as thick again."""
+    """The film beside the middle of a bubble between plates, over half their distance.
+
+    1.34 Ca^(2/3) / (1 + 3.35 Ca^(2/3)) at the capillary number of the bubble, with the correction of Aussillous, Quere,
+    Phys. Fluids 12, 2367 (2000), for tubes; the film starts half as thick again.
+    """
     _refuse(settings)
     height, length, begins = 40, 160, 4.0
     channel = {"shape": "channel", "options": {"length": length, "height": height, "width": 1}}

@@ -41,9 +41,9 @@ def advance(backend, update, arrays: records.StencilArrays, nodes: NodeRange, va
 def at_nodes(backend, update, access: records.NodeAccess, nodes: NodeRange, values, collision=None):
     """Parallel over nodes, which collide later."""
     step, stored, table = access.arriving, access.stored, access.neighbours
-    populations = [(step.old, *step.table)] if step else []
-    populations += [(stored.buffer, *stored.table)] if stored else []
-    tables = (*populations, *((table.addresses,) if table else ()))
+    tables = (step.old, *step.table) if step else ()
+    tables += (stored.buffer, *stored.table) if stored else ()
+    tables += (table.addresses,) if table else ()
     locations = step and step.pattern.load, access.changes, stored and stored.locations
     how = table.n_neighbours if table else 0, backend.lattice, backend.precision, nodes.where is not None
     skeleton = stage_skeletons.at_nodes(update, *locations, *how)

@@ -44,7 +44,7 @@ def population_addresses(locations, q_count):
 @cache
 def at_nodes(update_operator, arriving, changes, stored, n_neighbours, lattice, precision, is_chosen):
     """Call the update of the nodes of a range, or of the chosen ones, with what it accesses there, of which each kind
-    has a layer with its own tables.
+    has a layer with its own tables. These come in one flat tuple: a parallel loop takes none that are nested.
 
     Args:
         arriving, stored: locations of these populations, or None.
@@ -91,11 +91,11 @@ def _with_populations(layer, locations, changes: bool, q_count: int):
     @bare_node_jit
     def at(memory, tables, n, values, *found):
         entries, addresses, (there, f), other = memory
-        buffer, lines, bases = tables[0]
+        buffer, lines, bases = tables[:3]
         find(entries, lines, bases, n, there)
         for q in range(q_count):
             f[q] = buffer[there[q]]
-        changed = layer((entries, addresses, other, other), tables[1:], n, values, *found, f)
+        changed = layer((entries, addresses, other, other), tables[3:], n, values, *found, f)
         end(buffer, there, f, changed)
         return changed
 

@@ -166,14 +166,15 @@ def advance(backend, update, arrays: records.StencilArrays, nodes: NodeRange, va
 def at_nodes(backend, update, access: records.NodeAccess, nodes: NodeRange, values, collision=None):
     """One thread per node, or nodes of the list, or of the range, shared among threads."""
     step, stored, table = access.arriving, access.stored, access.neighbours
-    operators, arriving, tables = (update, *(collision or ())[:1]), None, list[Any]()
+    buffers = [each.old for each in (step,) if each] + [each.buffer for each in (stored,) if each]
+    operators, arriving, tables = (update, *(collision or ())[:1]), None, list[Any](buffers[:1])
     if step:
         behind = (step.new, collision[1]) if collision else ()
-        tables.append((step.old, step.table.lines, step.table.bases, *behind))
+        tables.append((step.table.lines, step.table.bases, *behind))
         stores_at = step.pattern.store if collision else ()
         arriving = stage_skeletons.Arriving(populations_arriving(step), access.changes, stores_at)
     if stored:
-        tables.append((stored.buffer, stored.table.lines, stored.table.bases))
+        tables.append((stored.table.lines, stored.table.bases))
     if table:
         tables.append(table.addresses)
     where = arriving, populations_of(stored) if stored else None, table.n_neighbours if table else 0

@@ -198,7 +198,8 @@ def chosen_of_block(words, mask, first, last, nodes):
 @cache
 def at_node(operators, arriving, stored, n_neighbours, lattice, precision):
     """Device function ``(tables, n, values)``: call the update with what it accesses at a node, of which each kind has
-    a layer with its own tables. A second operator is that of the collision.
+    a layer with its own tables, behind the buffer of populations if there is one. A second operator is that of the
+    collision. Both kinds of populations are read from one argument, so that compilers load what is the same once.
 
     Args:
         operators: the update, and the collision if the nodes collide behind it.
@@ -208,14 +209,16 @@ def at_node(operators, arriving, stored, n_neighbours, lattice, precision):
     """
     jit = strict_jit if arriving or stored else device_jit
     update = operators[0].compile(lattice, precision, jit)
-    layer = device_jit(lambda tables, n, values, *found: update(*found, n, values))
+    layer = device_jit(lambda buffer, tables, n, values, *found: update(*found, n, values))
     if n_neighbours:
         layer = _with_neighbours(layer, n_neighbours)
     if stored:
         layer = _with_stored(layer, stored, lattice, precision)
     if arriving:
         layer = _with_arriving(layer, arriving, operators[1:], lattice, precision)
-    return layer
+    if arriving or stored:
+        return device_jit(lambda tables, n, values: layer(tables[0], tables[1:], n, values))
+    return device_jit(lambda tables, n, values: layer(None, tables, n, values))
 
 
 class Arriving(NamedTuple):
@@ -230,10 +233,10 @@ class Arriving(NamedTuple):
 def _with_neighbours(layer, n_neighbours: int):
     find = find_neighbours(n_neighbours)
 
-    def at(tables, n, values, *found):
+    def at(buffer, tables, n, values, *found):
         addresses = cuda.local.array(n_neighbours, np.uint32)
         find(tables[0], n, addresses)
-        return layer(tables[1:], n, values, *found, addresses)
+        return layer(buffer, tables[1:], n, values, *found, addresses)
 
     return device_jit(at)
 
@@ -241,11 +244,11 @@ def _with_neighbours(layer, n_neighbours: int):
 def _with_stored(layer, populations: Populations, lattice, precision):
     load, q_count, real = reader(populations, precision), lattice.q, precision.real
 
-    def at(tables, n, values, *found):
+    def at(buffer, tables, n, values, *found):
         f = cuda.local.array(q_count, real)
-        buffer, lines, bases = tables[0]
+        lines, bases = tables[0]
         load(buffer, lines, bases, n, f)
-        return layer(tables[1:], n, values, *found, f)
+        return layer(buffer, tables[1:], n, values, *found, f)
 
     return device_jit(at)
 
@@ -257,24 +260,23 @@ def _with_arriving(layer, arriving: Arriving, collisions, lattice, precision):
     (locations, n_entries, index_type), changes, stores_at = arriving
     own, find, load, store, size = access(locations, stores_at or locations, n_entries, precision, index_type)
     change, q_count, real = changer(locations, precision), lattice.q, precision.real
-
     collide = collisions[0].compile(lattice, precision, strict_jit) if collisions else None
 
-    def collided(step, n, own, entries, f, changed):
-        collide(f, n, step[4])
-        store(step[3], own, entries, f)
+    def collided(buffer, step, n, own, entries, f, changed):
+        collide(f, n, step[3])
+        store(step[2], own, entries, f)
 
-    def changed(step, n, own, entries, f, changed):
-        change(step[0], own, entries, f, changed)
+    def changed(buffer, step, n, own, entries, f, changed):
+        change(buffer, own, entries, f, changed)
 
     end = device_jit(collided if collisions else changed if changes else lambda *unused: None)
 
-    def at(tables, n, values):
+    def at(buffer, tables, n, values):
         f, entries = cuda.local.array(q_count, real), cuda.local.array(size, index_type)
         step = tables[0]
-        find(step[1], step[2], n, entries)
-        load(step[0], own(n), entries, f)
-        end(step, n, own(n), entries, f, layer(tables[1:], n, values, f))
+        find(step[0], step[1], n, entries)
+        load(buffer, own(n), entries, f)
+        end(buffer, step, n, own(n), entries, f, layer(buffer, tables[1:], n, values, f))
 
     return device_jit(at)
 

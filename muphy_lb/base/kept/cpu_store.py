@@ -1,13 +1,16 @@
 """Kernels for CPUs on disk."""
 
+import io
 import itertools
 import os
 import pickle
 import secrets
+import sys
 from functools import cache
 
 from numba.core.bytecode import FunctionIdentity
 from numba.core.compiler import CompileResult
+from numba.core.environment import Environment, _rebuild_env, lookup_environment
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
@@ -45,7 +48,26 @@ class CpuKernelStore(KernelStore):
         """Machine code that can be called; it needs Numba's runtime, which a fresh context has not loaded, but none of
         the registries that a compilation reads."""
         rtsys.initialize(target_context)
-        return CompileResult._rebuild(target_context, *pickle.loads(content))
+        return CompileResult._rebuild(target_context, *_Content(io.BytesIO(content)).load())
+
+
+class _Content(pickle.Unpickler):
+    """Reads machine code without the modules of Numba that its inlined functions come from."""
+
+    def find_class(self, module, name):
+        found = super().find_class(module, name)
+        return _environment if found is _rebuild_env else found
+
+
+def _environment(module: str, constants, name: str):
+    """The environment of a function in machine code, which reads the constants in it alone. So Numba's own modules are
+    not imported for their globals: that of NumPy's functions imports SciPy's linear algebra."""
+    if lookup_environment(name) is not None or module in sys.modules or not module.startswith("numba."):
+        return _rebuild_env(module, constants, name)
+    environment = Environment._memo[name] = Environment({"__name__": module})
+    environment.consts[:] = constants
+    environment.env_name = name
+    return environment
 
 
 @cache

@@ -20,7 +20,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP64, PRECISIONS
 from muphy_lb.base.units import Units
-from muphy_lb.boundaries.waveform import Bolus, TableCourse, read_table
+from muphy_lb.boundaries.waveform import Bolus, StepMean, TableCourse, read_table
 from muphy_lb.case.output import FIELDS, SPEED
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.domain import FIXED, FLUX, INFLOW
@@ -294,15 +294,16 @@ def _given(case, section: SpeciesSection) -> list[float]:
     return at_openings + [wall.species[name] for wall in case.walls if name in (wall.species or {})]
 
 
-def _course(case, section: SpeciesSection, units: Units) -> Callable | None:
+def _course(case, section: SpeciesSection, units: Units) -> StepMean | None:
     """The factor over time of the values of a species at openings; None if they stay. Raises InputError: its table
     cannot be read."""
-    if section.bolus is None:
-        return waveform_factor(case, section.waveform)
-    if section.bolus.file is None:
+    factor: Callable | None = waveform_factor(case, section.waveform)
+    if section.bolus is not None and section.bolus.file is not None:
+        factor = TableCourse(*_bolus_table(case, section, section.bolus.file))
+    elif section.bolus is not None:
         length_s = inf if section.bolus.length_s is None else section.bolus.length_s
-        return Bolus(section.bolus.start_s, length_s, units.time_step_s)
-    return TableCourse(*_bolus_table(case, section, section.bolus.file))
+        factor = Bolus(section.bolus.start_s, length_s, units.time_step_s)
+    return None if factor is None else StepMean(factor, units.time_step_s)
 
 
 def _bolus_table(case, section: SpeciesSection, file: str) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from muphy_lb.base.units import Units, relaxation_time
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.case import Case
 from muphy_lb.case.output import GRADIENT, STRESS_NAMES
-from muphy_lb.domain import LocalDomain
+from muphy_lb.domain import LocalDomain, check_dimension
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, within
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.displacement import Displacement
@@ -116,6 +116,7 @@ class TwoFluid(Physics):
         self.viscosities_m2_s = _viscosities_m2_s(case)
         self.viscosities = [float(units.viscosity_to_lattice(each)) for each in self.viscosities_m2_s]
         self._density_kg_m3, self._time_step_s = case.fluid.density_kg_m3, units.time_step_s
+        check_dimension(header, self._lattice, self._section.second_acceleration_m_s2)
         self._weight = units.acceleration_to_lattice(np.array(self._section.second_acceleration_m_s2)).tolist()
         self._refuse_numerics(units)
         self._angles_deg = np.full(len(header.walls) + 1, self._section.contact_angle_deg)

@@ -7,9 +7,9 @@ the fluid by spheres of radius r, which is where a fluid that does not wet is fo
 pressure 2 sigma / r (Hilpert, Miller, Adv. Water Resour. 24, 243 (2001)).
 
 From another state one fluid advances from where it is: if it does not wet, through pores that are at least as wide as
-they must be for it to find enough, else through those that are as narrow; in these, what lies nearest to it first. What
-was connected stays connected, and a throat is passed when its turn has come, as in invasion percolation (Wilkinson,
-Willemsen, J. Phys. A 16, 3365 (1983)), but for fluid that is trapped, of which nothing is known here.
+they must be for it to find enough, else through those that are as narrow; in these, nearest pores first. Connected
+fluid stays connected, and a throat is passed when its turn has come, as in invasion percolation (Wilkinson, Willemsen,
+J. Phys. A 16, 3365 (1983)), but for trapped fluid, of which nothing is known here.
 """
 
 from bisect import bisect_left

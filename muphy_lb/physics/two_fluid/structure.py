@@ -77,8 +77,8 @@ def wall_areas(codes: np.ndarray, normal: np.ndarray) -> np.ndarray:
 
 
 def _parts(nodes: NodeList, chosen: np.ndarray, box: np.ndarray, along: np.ndarray) -> tuple[int, float]:
-    """Number of the parts of a fluid at some nodes, and share of these in connected ones, which lead round the box$
-    some axes; 0 without any."""
+    """Number of the parts of a fluid at some nodes, and share of these in connected ones, which reach an opening or
+    lead round the box along some axes; 0 without any."""
     pores = find_pores(Voxels(box, periodic=nodes.periodic), "faces")
     leads_round = along & np.array(nodes.periodic) & (np.array(nodes.shape[::-1]) > 1)
     connected = np.asarray(pores.percolates[:, leads_round].any(axis=1))

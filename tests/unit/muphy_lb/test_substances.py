@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.case.case import case_from_dict
+from muphy_lb.case.case import as_case, case_from_dict
 from muphy_lb.case.substances import properties
 from tests.laws.smallest import FLOW, merged
 
@@ -35,6 +35,20 @@ def test_a_case_takes_what_it_does_not_give_from_the_substance_and_keeps_it():
     assert case_from_dict(case.model_dump(exclude_none=True)).to_toml() == case.to_toml()
 
 
+def test_a_change_of_a_substance_or_its_conditions_changes_what_followed_from_them():
+    """A number that the case gives itself stays."""
+    case = case_from_dict(BARE | {"fluid": {"substance": "water"}})
+    for change, conditions in (
+        ({"fluid.at_temperature_k": 310.15}, ("water", 310.15)),
+        ({"fluid.substance": "brine", "fluid.salinity": 0.1}, ("brine", 293.15, 101325.0, 0.1)),
+    ):
+        fluid = as_case(case, change).fluid
+        assert (fluid.density_kg_m3, fluid.dynamic_viscosity_pa_s) == properties(*conditions)
+    heavy = as_case(case, {"fluid.density_kg_m3": 1000.0})
+    assert as_case(heavy, {"fluid.at_temperature_k": 310.15}).fluid.density_kg_m3 == 1000.0
+    assert as_case(case, {"fluid.kinematic_viscosity_m2_s": 1e-6}).fluid.dynamic_viscosity_pa_s is None
+
+
 @pytest.mark.parametrize(
     ("fluid", "told"),
     [
@@ -47,6 +61,9 @@ def test_a_case_takes_what_it_does_not_give_from_the_substance_and_keeps_it():
             {"substance": "water", "at_temperature_k": 700.0},
             r"fluid\.substance cannot be computed: water is known from 273\.15 to 473\.15 K",
         ),
+        ({"substance": "water", "at_temperature_k": 400.0}, "water boils at 400 K and 101325 Pa; give at_pressure_pa"),
+        ({"substance": "water", "salinity": 0.1}, "has salinity and substance = 'water'"),
+        ({"substance": "brine", "salinity": "3.5 %"}, r"fluid\.salinity is '3\.5 %'"),
         ({"substance": "decane"}, "decane needs the package CoolProp, which is not installed; pip install"),
     ],
 )

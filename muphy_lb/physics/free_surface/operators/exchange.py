@@ -98,6 +98,8 @@ NEAREST = 0.15
 """Distance of the surface from the centre of its cell that is taken for smaller ones, and for surfaces on the other
 side: at 0 an extrapolation would turn a disturbance into its opposite without damping, and short waves grow where
 collisions hardly damp them."""
+NEAREST_OF_TENSION = 0.08
+"""The same with surface tension, whose waves swing slower by what it adds to the inertia of the cell."""
 ALMOST_FULL = 0.9
 """Filling from which on an interface cell counts as liquid for those beside it, with a contact angle: whenever the last
 full cell at the wall turned from liquid to interface and back, the next one would else lose what it had got, and the
@@ -110,15 +112,16 @@ class Scheme(NamedTuple):
     wet_share: Callable  #: the share of the face between two interface cells that is wet, of their fills
     wet_share_node: Callable  #: ``(precision, jit)`` -> node function of it
     hysteresis: float  #: how far a cell must be overfilled, or overdrawn, to turn
+    nearest: float  #: least distance of the surface from the centre of its cell
     almost_full: float  #: filling above which an interface cell counts as liquid for those beside it
 
 
 def scheme_of(capillarity: Operator) -> Scheme:
     """The scheme that goes with an operator of surface tension."""
     if capillarity is NO_TENSION:
-        return Scheme(_level, _level_node, HYSTERESIS, inf)
+        return Scheme(_level, _level_node, HYSTERESIS, NEAREST, inf)
     almost_full = ALMOST_FULL if capillarity is CONTACT_ANGLE else inf
-    return Scheme(_steep, _steep_node, HYSTERESIS_OF_TENSION, almost_full)
+    return Scheme(_steep, _steep_node, HYSTERESIS_OF_TENSION, NEAREST_OF_TENSION, almost_full)
 
 
 def _level(own, other):
@@ -199,7 +202,9 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         is_alone = _is_alone(beside, fill[neighbours], scheme.almost_full)
         stops = (beside == OPENING).any(axis=0) & is_alone & is_fast
         pushed = np.broadcast_to(force.reference(n, parameters), u.shape)
-        even = _even((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, (pushed, tension))
+        even = _even(
+            (arriving, leaving, equilibrium), neighbours, n, lattice, parameters, (pushed, tension, scheme.nearest)
+        )
         for q in range(1, lattice.q):
             back, kind = lattice.opposite[q], beside[q - 1]
             gained = arriving[back] - leaving[q]
@@ -223,10 +228,10 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
     return Operator(f"exchange-{force.name}-{capillarity.name}-{gas.name}", reference, node, parameters)
 
 
-def _even(populations, neighbours, n, lattice, parameters, pressures):
+def _even(populations, neighbours, n, lattice, parameters, pushed):
     """(Q, m) even part of the populations half a link beyond cells, over the weight; counts their support.
-    ``pressures``: (3, m) body force, and (m,) density that surface tension adds."""
-    (arriving, leaving, equilibrium), (force, tension) = populations, pressures
+    ``pushed``: (3, m) body force, (m,) density that surface tension adds, and the least distance of the surface."""
+    (arriving, leaving, equilibrium), (force, tension, nearest) = populations, pushed
     most = HEAVIEST * np.linalg.norm(force, axis=0) + OF_TENSION * np.abs(tension)
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
     normal = normal_beside_walls(normal, neighbours, n, lattice, parameters)
@@ -244,7 +249,7 @@ def _even(populations, neighbours, n, lattice, parameters, pressures):
     step = np.where(2.0 * borne > whole, 1, -1) * (whole > 0.0)
     support = np.clip(parameters[SUPPORT][n].astype(int) + step, 0, SUPPORTED)
     parameters[SUPPORT][n] = support
-    slope, near = support / SUPPORTED * slope, np.maximum(place, NEAREST)
+    slope, near = support / SUPPORTED * slope, np.maximum(place, nearest)
     drop = np.where(counts, at_surface - slope * (0.5 * across + place) - before, 0.0)
     ratio = (0.5 * across - near) / np.where(counts, 0.5 * across + near, 1.0)
     return at_surface + slope * (0.5 * across - place) + np.clip(ratio * drop, -most, most)
@@ -280,7 +285,7 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     scheme = scheme_of(capillarity)
     gas_at, tension_at = gas.node(*how, at), capillarity.node(*how, at)
     held_of = _held_node(*how, at, scheme)
-    complete, outcome_of = _complete_node(*how, at), _outcome_node(*how, scheme.hysteresis)
+    complete, outcome_of = _complete_node(*how, at, scheme.nearest), _outcome_node(*how, scheme.hysteresis)
 
     def cross(arriving, leaving, neighbours, n, parameters):
         force = force_at(n, parameters)
@@ -328,21 +333,21 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
     return jit(unroll(held_of))
 
 
-def _complete_node(lattice, precision, jit, at):
+def _complete_node(lattice, precision, jit, at, nearest: float):
     """Node function ``((arriving, leaving), neighbours, n, parameters, (deviation, ux, uy, uz, square), pushed)`` that
     completes what comes from gas; returns its bits. ``pushed``: body force, and density by surface tension."""
     cell, real = at[CELL], precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
     behind, n_neighbours = tuple(q - 1 for q in back), lattice.q - 1
-    zero, half, two, nearest, grazing = (real(x) for x in (0, 0.5, 2, NEAREST, GRAZING))
+    zero, half, two, least, grazing = (real(x) for x in (0, 0.5, 2, nearest, GRAZING))
     link, plane_of = _link_node(precision, jit), _plane_node(lattice, precision, jit, at)
     rest_of = _rest_node(lattice, precision, jit, at)
 
     def complete(populations, neighbours, n, parameters, state, pushed):
         (arriving, leaving), (_, ux, uy, uz, _), (fx, fy, fz, _) = populations, state, pushed
         most, place, nx, ny, nz = plane_of(neighbours, n, parameters, pushed)
-        weight, near = fx * nx + fy * ny + fz * nz, max(place, nearest)
+        weight, near = fx * nx + fy * ny + fz * nz, max(place, least)
         rest, changed = zero, 0
         if most > zero:
             rest = rest_of(populations, neighbours, n, parameters, state, (fx, fy, fz, place, nx, ny, nz))
