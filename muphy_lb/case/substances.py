@@ -2,11 +2,11 @@
 
 Water and brine follow Batzle, Wang, Geophysics 57, 1396 (1992), eqs 27 and 32. Of water they give the density within
 0.3 % and, up to 10 MPa, the viscosity within 2.1 % from 20 to 60 degrees Celsius, 5.1 % from 5 to 100. Both are refused
-below the pressure of vapour of water by Antoine's equation, which is 0.3 % below 2,339 Pa at 20 degrees, 1.6 % and 11 %
-below 101,325 Pa and 1.555 MPa at 100 and 200. The density of mercury is a line through 13,595.0 and 13,546.2 kg/m3 at 0
-and 20 degrees; its viscosity has the form of Assael et al., J. Phys. Chem. Ref. Data 41, 033101 (2012), with
-coefficients from memory (0.9 % above 1.526 mPa s at 25 degrees). All others follow the equations of state and the
-transport equations of CoolProp (Bell et al., Ind. Eng. Chem. Res. 53, 2498 (2014)), an optional library.
+below the pressure of vapour of water by Antoine's equation with coefficients from memory, 0.3 % below 2,339 Pa at 20
+degrees, 1.6 % and 11 % below 101,325 Pa and 1.555 MPa at 100 and 200. The density of mercury is a line through 13,595.0
+and 13,546.2 kg/m3 at 0 and 20 degrees; its viscosity has the form of Assael et al., J. Phys. Chem. Ref. Data 41, 033101
+(2012), with coefficients from memory (0.9 % above 1.526 mPa s at 25 degrees). All others follow the equations of state
+and the transport equations of CoolProp (Bell et al., Ind. Eng. Chem. Res. 53, 2498 (2014)), an optional library.
 """
 
 from collections.abc import Mapping

@@ -20,7 +20,7 @@ from muphy_lb.setup.advice.stability import time_step_key, what_diverges
 from muphy_lb.setup.boundaries import MOST_DENSITY_CHANGE, lumped_outlets
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.numerics import GOOD_DENSITY_CHANGE, Numerics
-from muphy_lb.setup.waveforms import factor_bounds, waveform_factor
+from muphy_lb.setup.waveforms import waveform_factor
 
 N_SAMPLES = 400  # times of a period at which the flows are added up
 
@@ -117,20 +117,21 @@ HALVINGS = 50  # of the interval in which the speed lies
 
 
 def refuse_diverging(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> None:
-    """Refuse a straight tube between two pressures, without a velocity in its case, that would diverge with the speed
-    to be expected from them. In a vessel or a rock of another volume than that tube this speed is not known.
+    """Refuse a straight tube between two steady pressures, without a velocity in its case, that would diverge with the
+    speed to be expected from them. In a vessel or a rock of another volume than that tube this speed is not known.
 
     Raises InputError: it would; with the speed and a remedy.
     """
-    given = []
-    for section, frame in zip(opening_sections(nodes, case), frames, strict=True):
-        if section.pressure_pa is not None:
-            factors = factor_bounds(section.waveform, case)
-            given += [(section.pressure_pa * factor, section.name, frame) for factor in factors]
-    if numerics.cell_reynolds is not None or len(given) < 4:
+    pairs = zip(opening_sections(nodes, case), frames, strict=True)
+    given = [
+        (section.pressure_pa, section.name, frame)
+        for section, frame in pairs
+        if section.pressure_pa is not None and section.waveform is None
+    ]
+    if numerics.cell_reynolds is not None or len(given) < 2:
         return
     (low_pa, outlet, last), (high_pa, inlet, first) = (choose(given, key=lambda row: row[0]) for choose in (min, max))
-    if first is last or low_pa == high_pa:
+    if low_pa == high_pa:
         return
     length = float(np.linalg.norm(first.centroid - last.centroid))
     if any(abs(nodes.n_nodes - frame.area * length) > STRAIGHT * frame.area * length for frame in (first, last)):
