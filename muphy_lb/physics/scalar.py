@@ -362,7 +362,8 @@ class ScalarPhysics(Physics):
 
     def observers(self, view, folder, resume_step):
         """The time series of each scalar."""
-        return tuple(ScalarSeries(OutletFluxes(view, each, self.carrier), view, folder, resume_step) for each in self.scalars)
+        fluxes = (OutletFluxes(view, each, self.carrier) for each in self.scalars)
+        return tuple(ScalarSeries(each, view, folder, resume_step) for each in fluxes)
 
 
 def refuse_half_precision(case, section: str) -> None:

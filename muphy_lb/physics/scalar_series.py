@@ -112,8 +112,8 @@ class OutletFluxes:
     def _entering(self, populations: Populations) -> np.ndarray | None:
         """The amount that populations bring through the links of each opening in a step of the flow, summed by voxel
         and direction."""
-        view, pieces = self._view, []
-        for q, ((node, opening), net) in enumerate(zip(self._links(), self._brought(populations), strict=True), start=1):
+        view, pieces, links = self._view, [], zip(self._links(), self._brought(populations), strict=True)
+        for q, ((node, opening), net) in enumerate(links, start=1):
             pieces.append((view.domain.voxel[node], np.full(node.size, q), opening, net))
         gathered = view.communicator.gather(tuple(np.concatenate(part) for part in zip(*pieces, strict=True)))
         if gathered is None:
