@@ -151,6 +151,15 @@ class SaturationArrays(NamedTuple):
     level: Any
 
 
+class OutflowArrays(NamedTuple):
+    """Device arrays of M extrapolated values at openings that a scalar leaves with its carrier: their ``place`` among
+    these, the address of the population that left, and the node."""
+
+    place: Any
+    left: Any
+    node: Any
+
+
 class ScheduleArrays(NamedTuple):
     """Rows of values on the device, one per step."""
 

@@ -164,6 +164,8 @@ class Backend(Protocol):
             target = constant + sum of weight * field[index].
         saturation(field, target, walls: SaturationArrays, queue)
             target[place] = field[left] less what is taken up, from the sums that are there.
+        outflow(field, value, target, links: OutflowArrays, queue)
+            target[place] = field[left] + value[node] times the sum that is there.
         links(operators, buffers: LinkBuffers, links: LinkArrays, values)
             Compute the incoming population of every opening link from the outgoing one, on the queue of the openings.
             The operators are those of openings and of their nodes

@@ -81,6 +81,8 @@ class Extrapolations:
         left, share, entering, level: (S,) of walls that saturate, whose sum is Y, index of the population that left
             towards the wall, and A, e and level of :mod:`muphy_lb.operators.saturation`; elsewhere the level is
             infinite.
+        carried: (S,) number of a scalar that leaves freely with its carrier, of which the sum is then what enters less
+            what left; -1 for others.
     """
 
     node: np.ndarray
@@ -93,17 +95,18 @@ class Extrapolations:
     share: np.ndarray
     entering: np.ndarray
     level: np.ndarray
+    carried: np.ndarray
 
     @classmethod
     def plain(cls, node, k, index, weight, constant) -> "Extrapolations":
         """Values that are nothing but sums."""
-        zero = np.zeros(k.size)
-        return cls(node, k, index, weight, constant, np.full(k.size, -1), index[0], zero, zero, np.full(k.size, np.inf))
+        zero, none = np.zeros(k.size), np.full(k.size, -1)
+        return cls(node, k, index, weight, constant, none, index[0], zero, zero, np.full(k.size, np.inf), none)
 
     @property
     def is_copy(self) -> np.ndarray:
         """(S,) whether the value is simply that of a node, as beside an adiabatic wall: this needs no memory."""
-        is_plain = (self.constant == 0.0) & (self.course < 0) & np.isinf(self.level)
+        is_plain = (self.constant == 0.0) & (self.course < 0) & np.isinf(self.level) & (self.carried < 0)
         return is_plain & (self.weight[0] == 1.0) & ~self.weight[1:].any(axis=0)
 
 

@@ -14,13 +14,22 @@ and returns
     fixed:    the g of that T_w: half-way anti-bounce-back, g = -g~ + 2 w T_w
     flux:     g = g~ + kappa A (s - b T_w),  A the area of the wall that belongs to the link (1 half-way), or an uptake
               that saturates (:mod:`muphy_lb.operators.saturation`)
-    outflow:  g = a~
+    outflow:  g = g~ + T (h - h~), T of the node: what leaves by diffusion comes back, the rest leaves with the fluid
     inflow:   g = g~ + T_w (h - h~),  h of the carrier: what enters with the fluid has the value T_w, and nothing is
               conducted against it (Danckwerts, Chem. Eng. Sci. 2, 1 (1953))
 
 b and s as of :mod:`muphy_lb.domain.fitted_values`. A flux of 0 is bounce-back: all that is not said to enter stays.
 Fixed values are of second order. So are fluxes along the normal; where the scalar changes along a wall oblique to the
 lattice, it meets the stairs of the voxels, as if the wall were about a quarter of a voxel further in.
+
+With the product 1/4 (:mod:`muphy_lb.operators.scalar_transport`) the steady scalar behind an outflow is that of a node
+beyond with the same T: the zero gradient lies at the opening, half-way, whatever the relaxation times. A scalar without
+a carrier has, in the place of T (h - h~), its like from its own populations, of which the odd part that leaves is that
+of the equilibrium and a share 1 - r of that on arrival:
+
+    outflow:  g = a~ + (1 - r) (b~ - g~),   1 - r = (D - w) / (D + w)
+
+In a carrier r = 1; in solids g = g~.
 
 Scalars that share a carrier (:mod:`muphy_lb.operators.scalar_transport`) travel with it, which is the first of them.
 For these, 2 w T_w stands for T_w times the same combination of the carrier's populations, so that a scalar that is T_w
@@ -47,12 +56,13 @@ from muphy_lb.lattice import Lattice
 
 
 class ScalarSet(NamedTuple):
-    """The populations of a scalar: the beginning of the names of their fields, their conditions at boundaries, and the
-    diffusivity in lattice units."""
+    """The populations of a scalar: the beginning of the names of their fields, their conditions at boundaries, the
+    diffusivity in lattice units, and, if it has a carrier, the name of the field of its value."""
 
     name: str
     boundary: ScalarBoundary
     diffusivity: float
+    value: str = ""
 
 
 class Returned(NamedTuple):
@@ -63,6 +73,7 @@ class Returned(NamedTuple):
     own: np.ndarray
     carrier: np.ndarray  #: (3, S) weights of the same populations of the carrier
     constant: np.ndarray  #: (S,)
+    is_carried: np.ndarray  #: (S,) whether the sum is that of the carrier, h - h~ of an outflow
     #: (3, S) A, e and level of walls that saturate (:mod:`muphy_lb.operators.saturation`), for which the sum is Y;
     #: elsewhere the level is infinite
     saturation: np.ndarray
@@ -192,7 +203,7 @@ def _returned(
 ) -> Extrapolations:
     """The populations of a scalar that boundaries return, by node."""
     vectors, cuts, found = -lattice.c[1:], domain.part.nodes.cuts, []
-    (_, boundary, diffusivity), row = sets[number], lattice.q * domain.pitch
+    (_, boundary, diffusivity, _), row = sets[number], lattice.q * domain.pitch
     carrier = sets[0].boundary if has_carrier and number else None
     course = np.full(boundary.kind.size, -1)
     for of, each in boundary.courses.items():
@@ -211,12 +222,13 @@ def _returned(
             return np.array([towards * domain.pitch + own, behind, away * domain.pitch + own])
 
         index = places(number)
-        rules = return_rules(lattice.w[1], boundary, diffusivity, links, index[1] >= 0, area, carrier)
+        is_solid = np.zeros(node.size, dtype=bool) if domain.solid is None else domain.solid[node] >= 0
+        rules = return_rules(lattice.w[1], boundary, diffusivity, links, index[1] >= 0, area, carrier, is_solid)
         left = index[0]
         weight, index = np.concatenate(rules[:2]), np.concatenate((index, places(0)))
         index = np.where(weight != 0.0, index, index[0])
         entry, terms = links.k + number * lattice.q, packed(index, weight)
-        own = course[links.number], left, *rules.saturation
+        own = course[links.number], left, *rules.saturation, np.where(rules.is_carried, number, -1)
         found.append(Extrapolations(node, entry, *terms, rules.constant, *own))
     return joined(found)
 
@@ -229,6 +241,7 @@ def return_rules(
     has_behind: np.ndarray,
     area: np.ndarray,
     carrier: ScalarBoundary | None = None,
+    is_solid: np.ndarray | bool = False,
 ) -> Returned:
     """The sums for the links of a scalar. ``carrier``: conditions of its carrier; None without one."""
     value, a, kind = boundary.value[links.number], boundary.factors[links.number], boundary.kind[links.number]
@@ -241,7 +254,8 @@ def return_rules(
     scale = 1.0 + conducted * entering
     of_flux = np.array([1.0 - conducted * left, *(-conducted * others)]) / scale
     of_fixed = -np.array([left, *others]) / entering
-    outflow = np.array([[0.0], [0.0], [1.0]])
+    kept = np.where(has_behind, (diffusivity - w) / (diffusivity + w), 0.0)
+    outflow = np.where(is_solid, [[1.0], [0.0], [0.0]], [-kept, kept, np.ones(kept.size)])
     is_fixed, is_free, has_carried = kind == FIXED, kind == OUTFLOW, (kind == FIXED) | (kind == INFLOW)
     level = np.full(boundary.kind.size, np.inf)
     level[list(boundary.levels)] = list(boundary.levels.values())
@@ -250,7 +264,10 @@ def return_rules(
     weight = np.where(is_fixed, of_fixed, np.where(is_free, outflow, of_flux))
     constant = np.where(is_fixed, 2.0 * w * value / entering, np.where(is_free, 0.0, flux / scale))
     if carrier is None:
-        return Returned(weight, np.zeros_like(weight), constant, saturation)
-    plain = return_rules(w, carrier, 0.0, links, has_behind, area)
-    constant = np.where(has_carried, value * plain.constant, constant)
-    return Returned(weight, np.where(has_carried, value * (plain.own - weight), 0.0), constant, saturation)
+        return Returned(weight, np.zeros_like(weight), constant, np.zeros(kind.size, dtype=bool), saturation)
+    carried = np.where(is_free, 1.0, np.where(has_carried, value, 0.0))
+    plain = return_rules(w, carrier, w, links, has_behind, area)  # with relaxation times of 1
+    constant = np.where(has_carried | is_free, carried * plain.constant, constant)
+    stays = np.array([[1.0], [0.0], [0.0]])
+    of_carrier = carried * (plain.own - np.where(is_free, stays, weight))
+    return Returned(np.where(is_free, 0.0, weight), of_carrier, constant, is_free, saturation)

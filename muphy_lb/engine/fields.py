@@ -11,6 +11,7 @@ from muphy_lb.backends.arrays import (
     ExtrapolationArrays,
     NeighbourTable,
     NodeRange,
+    OutflowArrays,
     SaturationArrays,
     StencilArrays,
 )
@@ -120,6 +121,7 @@ class _Advanced:
 
     def __init__(self, backend, domain: LocalDomain, field: Field, table: StencilTable, shares, courses):
         self._backend, self.table, self._courses = backend, table, courses
+        self._sets = field.streaming.sets if field.streaming else ()
         self._first_of_others = field.streaming.lattice.q * domain.pitch if field.streaming else 0
         self.row = domain.pitch if field.streaming else 0
         self.arrays = [backend.zeros(self.table.n_slots, backend.precision.real) for _ in range(2)]
@@ -128,17 +130,19 @@ class _Advanced:
         self._n_edge = domain.n_edge
         self._extrapolated = {ON_EDGE: self._stencils(0, of_edge), ON_INTERIOR: self._stencils(of_edge, end)}
         self._saturating = {ON_EDGE: self._walls(0, of_edge), ON_INTERIOR: self._walls(of_edge, end)}
+        self._left_freely = {ON_EDGE: self._outflows(0, of_edge), ON_INTERIOR: self._outflows(of_edge, end)}
         halo = Halo(domain.halo.neighbours, (self.table.exchange,) * 2, tuple(self.arrays))
         self.exchanges = bind_exchanges(halo, shares).exchanges
 
-    def bind(self, stage: Stage, parity: int, nodes: NodeRange, values: tuple) -> list[Task]:
-        """Tasks that extrapolate the values beyond walls of some nodes, then advance the nodes."""
+    def bind(self, stage: Stage, parity: int, nodes: NodeRange, values: tuple, array: Callable) -> list[Task]:
+        """Tasks that extrapolate the values beyond walls of some nodes, then advance the nodes. ``array``: of a field
+        before the step, by name."""
         old, new = self.arrays[parity], self.arrays[1 - parity]
         arrays = StencilArrays(old, new, self.runs, self.table.n_entries, self.row)
         update = self._backend.bind("advance", stage.operators[0], arrays, nodes, values)
         n_edge = self._n_edge
         parts = [part for part, is_in in ((ON_EDGE, nodes.first < n_edge), (ON_INTERIOR, nodes.last > n_edge)) if is_in]
-        beyond = [task for part in parts for task in self._bind_extrapolation(parity, part, nodes.queue)]
+        beyond = [task for part in parts for task in self._bind_extrapolation(parity, part, nodes.queue, array)]
         return [*beyond, Task(stage.name, nodes.queue, update)]
 
     def _stencils(self, first: int, last: int) -> tuple[tuple[ExtrapolationArrays, ...], int, int]:
@@ -164,7 +168,17 @@ class _Advanced:
         left = values.left[first:last][place]
         return SaturationArrays(backend.array(place), backend.array(left), *map(backend.array, rows))
 
-    def _bind_extrapolation(self, parity: int, part: str, queue: str) -> list[Task]:
+    def _outflows(self, first: int, last: int) -> dict[str, OutflowArrays]:
+        """Extrapolated values, of a range of them, at openings that scalars leave with their carrier, by the field of
+        the scalar's value."""
+        values, found = self.table.extrapolated, {}
+        for number in np.unique(values.carried[first:last][values.carried[first:last] >= 0]):
+            place = np.flatnonzero(values.carried[first:last] == number)
+            rows = place, values.left[first:last][place], values.node[first:last][place]
+            found[self._sets[number].value] = OutflowArrays(*map(self._backend.array, rows))
+        return found
+
+    def _bind_extrapolation(self, parity: int, part: str, queue: str, array: Callable) -> list[Task]:
         (records, first, last), field = self._extrapolated[part], self.arrays[parity]
         if first == last:
             return []
@@ -172,6 +186,8 @@ class _Advanced:
         launches = [self._backend.bind("extrapolation", field, target, records[parity], queue)]
         if self._saturating[part].place.size:
             launches.append(self._backend.bind("saturation", field, target, self._saturating[part], queue))
+        for name, links in self._left_freely[part].items():
+            launches.append(self._backend.bind("outflow", field, array(name), target, links, queue))
         return [Task("ghosts", queue, launch) for launch in launches]
 
 
@@ -390,7 +406,7 @@ class Fields:
     def bind_advance(self, stage: Stage, parity: int, nodes: NodeRange, values: tuple) -> list[Task]:
         """Tasks of a stage that advances a field."""
         (field,) = (name for name in stage.writes if isinstance(self._bound.get(name), _Advanced))
-        return self._bound[field].bind(stage, parity, nodes, values)
+        return self._bound[field].bind(stage, parity, nodes, values, lambda name: self.array(FieldValue(name), parity))
 
     def get(self, name: str, parity: int) -> np.ndarray:
         """(n,) values of a field or of a row of one, (RECORD n,) of a vector, in the state ``parity``."""

@@ -22,8 +22,7 @@ relax towards shares of the carrier's,
 
     g_q leaving = T h_q leaving + (1 - rate) d_q,   d_q = g_q - T h_q arriving
 
-by the even and the odd rate: a uniform T has g = T h and keeps it, whatever the flow; amounts are kept exactly. Only
-beside an opening that a scalar leaves freely while it holds another one, and so the carrier, T changes with h.
+by the even and the odd rate: a uniform T has g = T h and keeps it, whatever the flow; amounts are kept exactly.
 
 Half of a source S is added to the amount G = T h before the collision and half behind it, with the shape of the
 carrier, so that

@@ -153,7 +153,7 @@ class CarriedScalar:
     @property
     def populations_set(self) -> ScalarSet:
         """Its populations."""
-        return ScalarSet(self.populations, self.boundary, self.diffusivity)
+        return ScalarSet(self.populations, self.boundary, self.diffusivity, self.name)
 
     @property
     def carrier_boundary(self) -> ScalarBoundary:
@@ -362,7 +362,8 @@ class ScalarPhysics(Physics):
 
     def observers(self, view, folder, resume_step):
         """The time series of each scalar."""
-        return tuple(ScalarSeries(OutletFluxes(view, each), view, folder, resume_step) for each in self.scalars)
+        fluxes = (OutletFluxes(view, each, self.carrier) for each in self.scalars)
+        return tuple(ScalarSeries(each, view, folder, resume_step) for each in fluxes)
 
 
 def refuse_half_precision(case, section: str) -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from muphy_lb.domain import FIXED, INFLOW, OUTFLOW, LocalDomain, ScalarBoundary
+from muphy_lb.domain import FIXED, FLUX, INFLOW, LocalDomain, ScalarBoundary
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_series import SeriesObserver
@@ -52,16 +52,17 @@ class OutletFluxes:
 
     Args:
         scalar: the scalar.
-        carrier: that of the scalar, if means of what leaves are to be weighted by its flux, so that a uniform value is
-            told as such; else they are weighted by the flow rate.
+        carrier: that of the scalar.
+        by_carrier: whether means of what leaves are weighted by the flux of the carrier, so that a uniform value is
+            told as such; else by the flow rate.
 
     Attributes:
         scalar: as given.
         names: names of the outlets.
     """
 
-    def __init__(self, view: FlowView, scalar: Measured, carrier: Populations | None = None):
-        self._view, self.scalar, self._carrier = view, scalar, carrier
+    def __init__(self, view: FlowView, scalar: Measured, carrier: Populations, by_carrier: bool = False):
+        self._view, self.scalar, self._carrier, self._by_carrier = view, scalar, carrier, by_carrier
         self._outlets = [number for number, each in enumerate(view.header.openings) if each.kind == "outlet"]
         self.names = [view.header.openings[number].name for number in self._outlets]
         self._surveyed: LocalDomain | None = None
@@ -83,7 +84,7 @@ class OutletFluxes:
 
     def _flows(self) -> np.ndarray | list[float] | None:
         """(n_outlets,) fluid, or carrier, that leaves through each outlet in a step, on rank 0."""
-        if self._carrier is not None:
+        if self._by_carrier:
             entering = self._entering(self._carrier)
             return None if entering is None else -entering[self._outlets]
         states, units = self._view.openings(), self._view.units
@@ -111,14 +112,8 @@ class OutletFluxes:
     def _entering(self, populations: Populations) -> np.ndarray | None:
         """The amount that populations bring through the links of each opening in a step of the flow, summed by voxel
         and direction."""
-        view, pieces, boundary = self._view, [], populations.boundary
-        rows = [view.local_field(name) for name in populations.rows]
-        values = self._values(boundary)
-        for q, (node, opening) in enumerate(self._links(), start=1):
-            number = boundary.n_walls + 1 + opening
-            kind, value = boundary.kind[number], values[number]
-            sent = rows[q][node].astype(np.float64)
-            net = self._returned(rows, q, node, (kind, value)) - sent
+        view, pieces, links = self._view, [], zip(self._links(), self._brought(populations), strict=True)
+        for q, ((node, opening), net) in enumerate(links, start=1):
             pieces.append((view.domain.voxel[node], np.full(node.size, q), opening, net))
         gathered = view.communicator.gather(tuple(np.concatenate(part) for part in zip(*pieces, strict=True)))
         if gathered is None:
@@ -129,17 +124,24 @@ class OutletFluxes:
         brought = [flux[order][opening[order] == number].sum() for number in range(n_openings)]
         return np.array(brought) / view.stride
 
-    def _returned(self, rows: list, q: int, node: np.ndarray, condition: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        """Populations that openings, which lie half-way, return to nodes for those sent along q
-        (:mod:`muphy_lb.domain.scalar_streaming`)."""
-        kind, value = condition
-        lattice, sent = self.scalar.lattice, rows[q][node].astype(np.float64)
-        brought = np.zeros(node.size)
-        if self._carrier is not None and (kind == INFLOW).any():
-            brought = value * 2.0 * (lattice.w[q] - self._view.local_field(self._carrier.rows[q])[node])
-        held = 2.0 * lattice.w[q] * value - sent
-        back = np.where(kind == FIXED, held, np.where(kind == INFLOW, sent + brought, sent))
-        return np.where(kind == OUTFLOW, rows[lattice.opposite[q]][node], back)
+    def _brought(self, populations: Populations) -> list[np.ndarray]:
+        """For each direction but rest, what enters through the links into openings, which lie half-way, less what has
+        left (:mod:`muphy_lb.domain.scalar_streaming`)."""
+        view, lattice, boundary = self._view, self.scalar.lattice, populations.boundary
+        rows = [view.local_field(name).astype(np.float64) for name in populations.rows]
+        values, found = self._values(boundary), []
+        carrier = None if populations is self._carrier else self._brought(self._carrier)
+        carried = view.local_field(self.scalar.name)
+        for q, (node, opening) in enumerate(self._links(), start=1):
+            number = boundary.n_walls + 1 + opening
+            kind, value, sent = boundary.kind[number], values[number], rows[q][node]
+            if carrier is None:
+                free = rows[lattice.opposite[q]][node] - sent
+            else:
+                free = np.where(kind == INFLOW, value, carried[node]) * carrier[q - 1]
+            held = 2.0 * lattice.w[q] * value - sent - sent
+            found.append(np.where(kind == FIXED, held, np.where(kind == FLUX, 0.0, free)))
+        return found
 
     def _values(self, boundary: ScalarBoundary) -> np.ndarray:
         """The values of the conditions in the step ahead."""

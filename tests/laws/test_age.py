@@ -36,7 +36,8 @@ def aged(n_steps=0, **sections):
 
 def fluxes(simulation):
     """What measures its age at outlets."""
-    return OutletFluxes(simulation, simulation.physics[0].scalars[0])
+    (physics,) = simulation.physics
+    return OutletFluxes(simulation, physics.scalars[0], physics.carrier)
 
 
 def age_mean(simulation, folder):

@@ -82,7 +82,9 @@ def test_a_uniform_species_stays_uniform_beside_stairs_of_voxels(walls):
 def test_what_leaves_through_an_outlet_is_what_the_fluid_loses(held):
     openings = [{"name": "inlet", "velocity_m_s": 5e-3}, {"name": "outlet", "pressure_pa": 0.0} | held]
     simulation = simulate(open_channel(species=[DRUG], openings=openings), 50)
-    before, leaves = total(simulation), OutletFluxes(simulation, simulation.physics[0].scalars[0]).leaving()[0]
+    (physics,) = simulation.physics
+    before = total(simulation)
+    leaves = OutletFluxes(simulation, physics.scalars[0], physics.carrier).leaving()[0]
     simulation.advance(1)
     assert before - total(simulation) == pytest.approx(leaves, rel=1e-9)
 

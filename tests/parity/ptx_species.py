@@ -40,6 +40,7 @@ def main() -> int:
                 print(name, stage.name, precision.name, flush=True)
         ptx_of(skeletons.extrapolation, (real, real, NUMBERS, real, real))
         ptx_of(skeletons.saturation(precision), (real, real, NUMBERS, NUMBERS, real, real, real))
+        ptx_of(skeletons.outflow, (real, real, real, NUMBERS, NUMBERS, NUMBERS))
         ptx_of(boundary_skeletons.profile, (real, NUMBERS, real, real))
         print("boundaries", precision.name, flush=True)
     return 0

@@ -77,6 +77,11 @@ def saturation(backend, field, target, walls: records.SaturationArrays, queue):
     return on_threads(walls.place.size, lambda: skeleton(field, target, walls))
 
 
+def outflow(backend, field, value, target, links: records.OutflowArrays, queue):
+    """Parallel over values."""
+    return on_threads(links.place.size, lambda: skeletons.outflow(field, value, target, links))
+
+
 def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values):
     """Serial over links."""
     skeleton = boundary_skeletons.links(*operators, backend.lattice, backend.precision)

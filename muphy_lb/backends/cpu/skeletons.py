@@ -290,6 +290,14 @@ def saturation(precision):
     return skeleton
 
 
+@loop_jit
+def outflow(field, value, target, links):
+    """Replace what a carrier brings by what a scalar brings that leaves with it."""
+    for m in prange(links.place.size):
+        s = links.place[m]
+        target[s] = field[links.left[m]] + value[links.node[m]] * target[s]
+
+
 @cache
 def moments(macroscopic_operator, locations, lattice, precision):
     """Write rho - 1, ux, uy, uz of the nodes of a range."""

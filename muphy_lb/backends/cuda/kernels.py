@@ -247,6 +247,11 @@ def saturation(backend, field, target, walls: records.SaturationArrays, queue):
     return backend.launch(kernel, walls.place.size, (field, target, *walls), queue=queue)
 
 
+def outflow(backend, field, value, target, links: records.OutflowArrays, queue):
+    """One thread per value."""
+    return backend.launch(skeletons.outflow, links.place.size, (field, value, target, *links), queue=queue)
+
+
 def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values):
     """One block per ``LINK_NODES`` nodes with openings."""
     kernel = boundary_skeletons.links(*operators, backend.lattice, backend.precision)

@@ -201,6 +201,15 @@ def saturation(precision):
     return kernel
 
 
+@kernel_jit
+def outflow(field, value, target, place, left, node):
+    """Replace what a carrier brings by what a scalar brings that leaves with it."""
+    m = cuda.grid(1)
+    if m < place.size:
+        s = place[m]
+        target[s] = field[left[m]] + value[node[m]] * target[s]
+
+
 @cache
 def moments(macroscopic_operator, populations: Populations, lattice, precision):
     """Write rho - 1, ux, uy, uz of the nodes of a range."""

@@ -262,6 +262,16 @@ def saturation(backend, field, target, walls: records.SaturationArrays, queue):
     return fill
 
 
+def outflow(backend, field, value, target, links: records.OutflowArrays, queue):
+    """target[place] = field[left] + value[node] * target[place]."""
+
+    def fill():
+        with np.errstate(invalid="ignore"):  # before a start there is nothing
+            target[links.place] = field[links.left] + value[links.node] * target[links.place]
+
+    return fill
+
+
 def _leaving(backend, buffer, links: records.LinkArrays):
     """The population that the condition of every link reflects."""
     shares = links.shares.reshape(-1, 4)[links.opening].T

@@ -45,7 +45,7 @@ class Age(ScalarPhysics):
 
     def observers(self, view, folder, resume_step):
         """The time series, and the means at the end."""
-        ages = OutletFluxes(view, self.scalars[0])
+        ages = OutletFluxes(view, self.scalars[0], self.carrier)
         return ScalarSeries(ages, view, folder, resume_step), AgeMean(ages, self._diffusivity_m2_s, view, folder)
 
 

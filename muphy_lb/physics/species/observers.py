@@ -53,7 +53,7 @@ class SpeciesTold:
         bounds: tuple[float, float],
     ):
         self._view, self.scalar, self.walls, self.bounds = view, scalar, tuple(walls), bounds
-        self._outlets = OutletFluxes(view, scalar, carrier)
+        self._outlets = OutletFluxes(view, scalar, carrier, by_carrier=True)
         self._fluxes: tuple[int, WallFluxes] | None = None
         self.rate_unit = (
             f"{scalar.unit.removesuffix('/m3')}/s" if scalar.unit.endswith("/m3") else f"{scalar.unit} m3/s"
