@@ -234,9 +234,10 @@ from muphy_lb.__main__ import main
 from muphy_lb.run.solver import Solver
 advance = Solver.advance
 def fail(self, *arguments):
-    advance(self, *arguments)
+    updates = advance(self, *arguments)
     if self.communicator.rank == 1 and self.step_number >= 20:
         {failure}
+    return updates
 Solver.advance = fail
 main(sys.argv[1:])
 """

@@ -174,7 +174,7 @@ def interrupt_at(simulation, step, run):
     def advance_or_die(*arguments):
         if simulation.step_number >= step:
             raise Killed
-        advance(*arguments)
+        return advance(*arguments)
 
     simulation.advance = advance_or_die
     with pytest.raises(Killed):

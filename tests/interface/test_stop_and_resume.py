@@ -80,7 +80,7 @@ def end(tmp_path_factory):
 
 def stop_by_file(out, monkeypatch):
     advance = Solver.advance
-    monkeypatch.setattr(Solver, "advance", lambda *arguments: (advance(*arguments), (out / "STOP").touch()))
+    monkeypatch.setattr(Solver, "advance", lambda *arguments: (advance(*arguments), (out / "STOP").touch())[0])
 
 
 def stop_by_wall_time(out, monkeypatch):
@@ -90,7 +90,7 @@ def stop_by_wall_time(out, monkeypatch):
 def stop_by_signal(number):
     def stop(out, monkeypatch):
         advance = Solver.advance
-        monkeypatch.setattr(Solver, "advance", lambda *arguments: (advance(*arguments), signal.raise_signal(number)))
+        monkeypatch.setattr(Solver, "advance", lambda *arguments: (advance(*arguments), signal.raise_signal(number))[0])
 
     return stop
 
