@@ -26,7 +26,10 @@ TINY = {
     "bubble": ["compute.backend=numpy", "geometry.spacing_m=1e-3", "geometry.options.length=24"]
     + ["geometry.options.height=48", "fluid.kinematic_viscosity_m2_s=4e-4"],
     "channel": ["geometry.options.length=40", "geometry.options.height=16", "compute.precision=fp32"],
+    "coil_in_vessel": ["geometry.options.length=40", "porous_medium.coil.centre_m=[4e-3, 8e-4, 2.2e-3]"],
     "cylinder": [],
+    "drainage": [],
+    "drug_uptake": [],
     "drug_carriers": ["geometry.spacing_m=3e-4", "fluid.kinematic_viscosity_m2_s=1e-5", "particles.carriers.count=500"]
     + ["particles.carriers.start_s=0.0"],
     "pulsatile": ["geometry.spacing_m=3e-4"],
@@ -40,6 +43,7 @@ TINY = {
     + ["geometry.options.height=16", "geometry.options.width=16"],
     "filling": ["compute.backend=numpy", "geometry.spacing_m=0.02", "fluid.kinematic_viscosity_m2_s=2e-2"],
     "heated_cavity": ["geometry.options.size=24"],
+    "oil_in_rock": ["geometry.options.size=24"],
     "polymer": [
         "compute.backend=numpy",
         "particles.chain.beads_per_chain=8",
@@ -51,7 +55,7 @@ TINY = {
     + ["openings.outlet.centre_m=[1.9e-4, 1e-4, 1e-4]", "particles.dye.planes.middle.point_m=[1e-4, 0.0, 0.0]"],
     "rock_dispersion": ["geometry.options.size=16", "geometry.options.radius=5.0"],
     "shaken_tank": ["compute.backend=numpy", "geometry.spacing_m=8e-3", "geometry.options.length=24"]
-    + ["geometry.options.height=18"],
+    + ["geometry.options.height=18", "free_surface.gauges.right.position_m=[0.18, 0.004, 0.0]"],
     "rock_blocks": ["geometry.options.size=20", "geometry.options.radius=4.0"],
     "tilting_tank": ["compute.backend=numpy", "geometry.spacing_m=8e-3", "geometry.options.length=24"]
     + ["geometry.options.height=14", "geometry.options.width=4"],
