@@ -29,7 +29,7 @@ LARGEST_GALLERY = 1_500_000
 TUTORIALS = sorted(path.stem for path in (DOCS / "tutorials").glob("*.md"))
 # What makes a command of a tutorial a matter of a second; of each verb, and of a file.
 QUICK = ["--set=run.steps=8", "--set=run.ramp_steps=4", "--set=compute.backend=numpy", "--set=output.picture=false"]
-SHORT = {"run": [*QUICK, "--set=run.time_s="], "permeability": [QUICK[2]], "study": QUICK[:2]}
+SHORT = {"run": [*QUICK, "--set=run.time_s="], "permeability": [QUICK[2]], "study": ["--set=run.steps=200", QUICK[1]]}
 COARSE = {
     "vessel.toml": ["--set=geometry.spacing_m=3e-4", "--set=fluid.kinematic_viscosity_m2_s=1e-5"],
     "beat.toml": ["--set=geometry.spacing_m=4e-4"],
