@@ -5,11 +5,10 @@ Populations of layer k of a zone, counted from the opening, become behind their 
     f~_q' = (k / N) f~_q + (1 - k / N) R f~_q,    k = 0, ..., N - 1.
 
 R f is regularised: the Hermite series of second order (:mod:`muphy_lb.operators.hermite`) of the density and momentum
-of f, and of the second moment of their equilibrium plus Pi / [1 + 36 sqrt(2) C^2 max(0, |Pi| - |Pi_0|) / rho], where Pi
-is the stress, sum c c (f - f^eq), and |Pi_0| that of a shear rate of 20 nu, which voxels resolve. Next to the opening
-the collision is so that of Latt, Chopard, Math. Comput. Simul. 72, 165 (2006); N layers inside it is what it is
-elsewhere. For tau near 1/2 the quotient adds C^2 (|S| - 20 nu) to the viscosity, the eddy viscosity of Smagorinsky
-(:mod:`muphy_lb.operators.closures`) of what the voxels do not resolve.
+of f, and of the second moment of their equilibrium plus Pi / (1 + 36 sqrt(2) C^2 |Pi| / rho), where Pi is the stress,
+sum c c (f - f^eq). Next to the opening the collision is so that of Latt, Chopard, Math. Comput. Simul. 72, 165 (2006);
+N layers inside it is what it is elsewhere. For tau near 1/2 the quotient adds C^2 |S| to the viscosity, the eddy
+viscosity of Smagorinsky (:mod:`muphy_lb.operators.closures`).
 
 Where the Reynolds number of a voxel is large, an opening returns the shortest waves amplified, which moments of higher
 order carry, and vortices that leave lose nothing on their way (benchmarks/notes/openings.md). A body force counts half
@@ -26,7 +25,6 @@ from muphy_lb.operators import hermite
 from muphy_lb.operators.equilibrium import Equilibrium
 from muphy_lb.operators.moments import state_node, stress_node
 from muphy_lb.operators.operator import Operator, joined, named, rest_populations
-from muphy_lb.operators.relaxation import OMEGA
 from muphy_lb.operators.trt import relax_parts_node
 from muphy_lb.operators.unroll import unroll
 
@@ -35,12 +33,6 @@ LAYERS = 8
 
 SMAGORINSKY_CONSTANT = 0.16  # C; of isotropic turbulence, Lilly (1967): 0.16 to 0.18
 LIMIT = 36 * 2**0.5 * SMAGORINSKY_CONSTANT**2
-
-RESOLVED = 20.0
-"""Shear rate over viscosity, the Reynolds number of a voxel of its shear, from which on there is an eddy viscosity: the
-shear of developed flows 15 voxels wide stays below it up to a Reynolds number of a voxel of 70."""
-
-RESOLVED_STRESS = RESOLVED * 2**0.5 / 9
 
 OPENING_LAYER = "opening_layer"
 """Name of the parameter: k of every node, N where it belongs to no zone; integers."""
@@ -54,21 +46,20 @@ def near_openings(collide: Operator, equilibrium: Equilibrium) -> Operator:
     def reference(stored, n, lattice, parameters):
         collided = collide.reference(stored, n, lattice, parameters)
         share = np.broadcast_to(parameters[OPENING_LAYER][n] / LAYERS, collided.shape[1:])
-        at_rest, floor = rest_populations(lattice), resolved_stress(parameters[OMEGA])
-        regular = _regularised(collided + at_rest, equilibrium, lattice, floor) - at_rest
+        regular = _regularised(collided + rest_populations(lattice), equilibrium, lattice) - rest_populations(lattice)
         return np.where(share < 1.0, share * collided + (1.0 - share) * regular, collided)
 
     def node(lattice, precision, jit, at):
         onwards = collide.node(lattice, precision, jit, at)
         regularise = _regularise_node(lattice, precision, jit, equilibrium)
-        layer_at, omega_at, count, real = at[OPENING_LAYER], at[OMEGA], LAYERS, precision.real
+        layer_at, count, real = at[OPENING_LAYER], LAYERS, precision.real
         per_layer = real(1 / LAYERS)
 
         def collide_near_openings(f, n, parameters):
             onwards(f, n, parameters)
             layer = parameters[layer_at][n]
             if layer < count:
-                regularise(f, per_layer * real(count - layer), parameters[omega_at])
+                regularise(f, per_layer * real(count - layer))
 
         return jit(collide_near_openings)
 
@@ -76,25 +67,19 @@ def near_openings(collide: Operator, equilibrium: Equilibrium) -> Operator:
     return Operator(f"{collide.name}-near-openings", reference, node, parameters)
 
 
-def resolved_stress(omega):
-    """|Pi_0| / rho behind a collision of this rate: of shear at the rate S it is sqrt(2) / 3 |1 - tau| S."""
-    tau = 1.0 / omega
-    return RESOLVED_STRESS * abs(1.0 - tau) * (tau - 0.5)
-
-
-def _regularised(f: np.ndarray, equilibrium: Equilibrium, lattice, floor: float) -> np.ndarray:
-    """R f of (Q, n) full populations; ``floor``: |Pi_0| / rho."""
+def _regularised(f: np.ndarray, equilibrium: Equilibrium, lattice) -> np.ndarray:
+    """R f of (Q, n) full populations."""
     rho = added(f)
     f_eq = equilibrium.populations(rho, equilibrium.velocity(combined(lattice.c.T, f), rho), lattice)
     stress = second_moment(f - f_eq, lattice)
     size = np.sqrt(added((stress * stress).reshape(9, -1))) / (rho if equilibrium.is_compressible else 1.0)
     second = lattice.c[:, :, None] * lattice.c[:, None, :] - np.eye(3) / 3
     projected = 4.5 * lattice.w[:, None] * combined(second.reshape(-1, 9), stress.reshape(9, -1))
-    return f_eq + projected / (1.0 + LIMIT * np.maximum(size - floor, 0.0))
+    return f_eq + projected / (1.0 + LIMIT * size)
 
 
 def _regularise_node(lattice, precision, jit, equilibrium: Equilibrium):
-    """Node function ``(f, share, omega)``: f_q <- f_q + share (R f_q - f_q), in place."""
+    """Node function ``(f, share)``: f_q <- f_q + share (R f_q - f_q), in place."""
     even_part, odd_part = hermite.even_part(lattice, precision, jit), hermite.odd_part(lattice, precision, jit)
     state_at = state_node(lattice, precision, jit, equilibrium)
     stress_at, relax_parts = (
@@ -104,9 +89,9 @@ def _regularise_node(lattice, precision, jit, equilibrium: Equilibrium):
     moments, real = equilibrium.moments(precision, jit), precision.real
     second, inverse_inertia = moments.second, moments.inverse_inertia
     axes, count, zero, one, half = 3, 6, real(0), real(1), real(0.5)
-    limit, resolved, no_force = real(LIMIT), real(RESOLVED_STRESS), (zero, zero, zero)
+    limit, no_force = real(LIMIT), (zero, zero, zero)
 
-    def regularise(f, share, omega):
+    def regularise(f, share):
         state = state_at(f, no_force)
         stress = stress_at(f, state, no_force)
         of_equilibrium = second(state, no_force, one, zero)
@@ -114,9 +99,7 @@ def _regularise_node(lattice, precision, jit, equilibrium: Equilibrium):
         square = zero
         for k in range(axes):
             square += stress[k] * stress[k] + half * stress[k + 3] * stress[k + 3]
-        tau = one / omega
-        floor = resolved * abs(one - tau) * (tau - half)
-        kept = one / (one + limit * max(sqrt(square) * inverse_inertia(state[0]) - floor, zero))
+        kept = one / (one + limit * sqrt(square) * inverse_inertia(state[0]))
         for k in range(count):
             tensor[k] = share * (of_equilibrium[k] + kept * stress[k])
         even = even_part(share * state[0], tensor)
