@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+import numpy as np
+
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.narrow import known
 from muphy_lb.base.units import CS2, Units, relaxation_time, viscosity
 from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
+from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.operators import LAYERS
@@ -43,9 +46,10 @@ MAX_DENSITY_CHANGE = 0.5
 GOOD_DENSITY_CHANGE = 0.1
 FLOW_KEYS = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s")
 
-# Largest over mean velocity of the profiles.
-_PEAKS_2D = {"plug": 1.0, "parabolic": 1.5, "rectangular": 1.5, "measured": 1.0, "womersley": 1.5}
-_PEAKS_3D = {"plug": 1.0, "parabolic": 2.0, "rectangular": 2.25, "measured": 1.0, "womersley": 2.25}
+# Largest over mean velocity of the profiles; that of a measured one follows from its table.
+_PEAKS_2D = {"plug": 1.0, "parabolic": 1.5, "rectangular": 1.5, "womersley": 1.5}
+_PEAKS_3D = {"plug": 1.0, "parabolic": 2.0, "rectangular": 2.25, "womersley": 2.25}
+_POINTS = 400  # of the distances at which a measured profile is averaged
 _NO_AREAS: Mapping[str, float] = MappingProxyType({})
 
 
@@ -155,10 +159,22 @@ def _area_m2(opening: OpeningSection, case: Case, spacing_m: float) -> float | N
     return math.pi * opening.radius_m**2
 
 
+def _peak(case: Case, opening: OpeningSection) -> float:
+    """Largest over mean velocity of the profile of an opening; of a measured one on a disc, or a slit, as wide as its
+    table."""
+    is_plane = case.lattice.name.startswith("D2")
+    if opening.profile_file is None:
+        return (_PEAKS_2D if is_plane else _PEAKS_3D)[opening.profile]
+    distance, velocity = read_table(case.folder / opening.profile_file, f"openings.{opening.name}.profile_file")
+    radius = np.linspace(0.0, distance[-1], _POINTS)
+    values, areas = np.interp(radius, distance, velocity), np.ones(_POINTS) if is_plane else radius
+    mean = np.average(values, weights=areas)
+    return float(np.abs(velocity).max() / abs(mean)) if mean else 1.0
+
+
 def _plan(case: Case, spacing_m: float, cs2: float, areas_m2: Mapping) -> _Plan:
-    peaks = _PEAKS_2D if case.lattice.name.startswith("D2") else _PEAKS_3D
     imposed = [_imposed_m_s(opening, areas_m2[opening.name], case) for opening in case.openings]
-    factors = [peaks[opening.profile] for opening in case.openings]
+    factors = [_peak(case, opening) for opening in case.openings]
     imposed += [math.hypot(*wall.velocity_m_s) if wall.velocity_m_s else None for wall in case.walls]
     factors += [1.0] * len(case.walls)
     swings = [largest_factor(section.waveform, case) for section in (*case.openings, *case.walls)]

@@ -253,6 +253,18 @@ def test_only_coarse_flows_have_zones(change, has_zones, tmp_path):
     assert ("zones of openings" in describe(simulation.numerics, 1, 1, 1.0)) == has_zones
 
 
+@pytest.mark.parametrize(("name", "peak"), [("D2Q9", 1.5), ("D3Q19", 2.0)])
+def test_a_measured_profile_counts_by_its_largest_velocity(name, peak, tmp_path):
+    """A table that is a parabola of 39 chords, in a slit and in a pipe."""
+    rows = [f"{r},{1.0 - (r / 7.5) ** 2}" for r in np.linspace(0.0, 7.5, 40)]
+    (tmp_path / "parabola.csv").write_text("\n".join(["distance,velocity", *rows]))
+    openings = drive("measured", 1.3 * 0.02, tmp_path)
+    openings[0]["profile_file"] = str(tmp_path / "parabola.csv")
+    nodes = stream(1 if name == "D2Q9" else WIDTH, bar=False)
+    found = simulated(nodes, openings, 0.6, {"name": name, "collision": "mrt"}).numerics.cell_reynolds
+    assert found == pytest.approx(peak * 0.02 * 3.0 / 0.1, rel=5e-3)
+
+
 @pytest.mark.parametrize("waveform", [None, {"period_s": 300.0, "mean": 0.0, "sine": [1.0]}])
 def test_an_inlet_that_is_changed_has_the_zones_of_its_new_value(waveform, tmp_path):
     """In the same simulation, which a run may be writing, with the bits of one that is set up with the value."""
