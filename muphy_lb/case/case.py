@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -194,9 +195,23 @@ def digests(files: Mapping[str, Path]) -> dict[str, str]:
     """SHA-256 of what files hold; one that cannot be read is left to its reader."""
     found = {}
     for name, path in files.items():
-        with suppress(OSError), open(path, "rb") as file:
-            found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        with suppress(OSError):
+            state = path.stat()
+            found[name] = _digest(path, state.st_size, state.st_mtime_ns)
     return found
+
+
+@cache
+def _digest(path: Path, size: int, changed_ns: int) -> str:
+    """Of one file, which is read again where its size or the time of its last change is another."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def changed_contents(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """In words, the keys of a case whose files hold something else; ``old``, ``new``: digests by key. A file whose
+    earlier digest is not known counts as the same."""
+    return [f"the contents of {key}" for key, digest in new.items() if old.get(key, digest) != digest]
 
 
 def _named_files(table: Mapping, above: str = "") -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ import numpy as np
 from muphy_lb.apps.rock.curve import numbers, write_curve
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder
-from muphy_lb.case.case import Case, as_case, changed_keys, listed, load_case
+from muphy_lb.case.case import Case, as_case, changed_contents, changed_keys, listed, load_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.measure.displacement import Displacement, displacement_of
 from muphy_lb.measure.flow_view import whole_nodes
@@ -190,8 +190,7 @@ def _earlier(folder: Path, case: Case, options, pressures: list[float]) -> list[
         then = json.loads(path.read_text(encoding="utf-8"))
         rows, changed = then["points"], changed_keys(then["case"], now["case"])
         earlier, within = [row["pressure_pa"] for row in rows], then["settled_within"]
-        other = [key for key, digest in now["contents"].items() if then["contents"].get(key) != digest]
-        changed += [f"the contents of {key}" for key in other]
+        changed += changed_contents(then["contents"], now["contents"])
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"drainage: {path} is damaged, or no record of this command; {remedy}") from error
     if within != now["settled_within"]:

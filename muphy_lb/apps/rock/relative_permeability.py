@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.apps.rock.curve import numbers, write_curve
-from muphy_lb.apps.rock.settled_flow import Desk, Flow, changed_contents, forget_flow, keep_contents, read_table
+from muphy_lb.apps.rock.settled_flow import Desk, Flow, forget_flow, keep_contents, other_contents, read_table
 from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder
@@ -26,6 +26,7 @@ from muphy_lb.case.case import Case, load_case
 from muphy_lb.measure.displacement import Displacement, displacement_of
 from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.permeability import Permeability, refuse_other_drives
+from muphy_lb.parallel import from_root
 from muphy_lb.parallel.watchdog import Sentry
 from muphy_lb.run.criteria import STEADY
 from muphy_lb.run.folder import CASE_FILE, CHECKPOINTS, PATTERN, SUMMARY_FILE
@@ -132,8 +133,7 @@ def _flow(case: Case, folder: Path, is_new: bool, desk: Desk, communicator) -> t
         desk.say(f"{folder} holds this flow, which has ended: it is not run again")
         return done, is_new
     simulation = Solver(case, communicator)
-    if communicator.rank == 0:
-        keep_contents(folder, case)
+    from_root(communicator, lambda: keep_contents(folder, case))
     desk.say(simulation.describe())
     ended, summary = Run(simulation, folder, resume, Clock(desk.clock.started)).execute(desk.signals)
     return communicator.broadcast(summary) or {"ended": ended}, True
@@ -143,7 +143,7 @@ def _earlier(folder: Path, case: Case, is_new: bool) -> tuple[dict | None, bool]
     """The summary of this flow in a folder if it has ended, and whether there is a checkpoint of it; on rank 0."""
     path, has_checkpoint = folder / CASE_FILE, any((folder / CHECKPOINTS).glob(PATTERN))
     is_same = not is_new and path.exists() and path.read_text(encoding="utf-8") == case.to_toml(folder)
-    if not is_same or changed_contents(folder, case):
+    if not is_same or other_contents(folder, case):
         if has_checkpoint:
             raise InputError(
                 f"relative-permeability: {folder} holds checkpoints of another flow; give --overwrite to begin anew, or"

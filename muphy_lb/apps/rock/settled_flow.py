@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
+from functools import partial
 from math import ceil, inf
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,13 @@ from muphy_lb.apps.rock.command import SHORT
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import output_errors, refuse_linked_folder, write_text
 from muphy_lb.base.registry import packages
-from muphy_lb.case.case import Case
+from muphy_lb.case.case import Case, changed_contents
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.permeability import Permeability, driving_acceleration, mean_pore_size
 from muphy_lb.measure.permeability_observer import rest_of_change
 from muphy_lb.operators import TRT
 from muphy_lb.output.series import read_series
-from muphy_lb.parallel import NodeGather
+from muphy_lb.parallel import NodeGather, from_root
 from muphy_lb.run.criteria import STEADY, SteadyState
 from muphy_lb.run.folder import CASE_FILE, CHECKPOINTS, PATTERN, SUMMARY_FILE
 from muphy_lb.run.loop import COMPLETED, Clock, Run
@@ -175,8 +176,7 @@ def settled_flow(
         if resume:
             case = communicator.broadcast(_in_time_of(folder, case) if is_root else None)
         simulation = Solver(case, communicator, nodes)
-        if is_root:
-            keep_contents(folder, case)
+        from_root(communicator, partial(keep_contents, folder, case))
         driving_acceleration(case, simulation.header)
         simulation.case = _looking(simulation)
         desk.say(simulation.describe())
@@ -221,7 +221,7 @@ def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
     old = read_table(folder / CASE_FILE, tomllib.loads)
     free = TIME_STEP if is_free_of_time_step(case) else ()
     then, now = _identity(old, free), _identity(tomllib.loads(case.to_toml(folder)), free)
-    changed = [key for key in sorted({*then, *now}) if then.get(key) != now.get(key)] + changed_contents(folder, case)
+    changed = [key for key in sorted({*then, *now}) if then.get(key) != now.get(key)] + other_contents(folder, case)
     if has_checkpoint and changed:
         raise InputError(
             f"permeability: {folder} holds checkpoints of another flow, whose case differs in {', '.join(changed)};"
@@ -258,10 +258,9 @@ def keep_contents(folder: Path, case: Case) -> None:
     write_text(folder / CONTENTS_FILE, json.dumps(case.contents(), indent=1) + "\n")
 
 
-def changed_contents(folder: Path, case: Case) -> list[str]:
+def other_contents(folder: Path, case: Case) -> list[str]:
     """In words, the files of a case that hold something else than when the flow in a folder began; on rank 0."""
-    then, now = read_table(folder / CONTENTS_FILE, json.loads), case.contents()
-    return [f"the contents of {key}" for key in now if then.get(key, now[key]) != now[key]]
+    return changed_contents(read_table(folder / CONTENTS_FILE, json.loads), case.contents())
 
 
 def read_table(path: Path, parse: Callable[[str], dict]) -> dict:
