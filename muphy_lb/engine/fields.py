@@ -395,6 +395,12 @@ class Fields:
         present = tuple(name for name, (field, _) in self._rows.items() if self._bound[field].is_state)
         return present + tuple(name for name in self._read_before if name.removesuffix(BEFORE) in present)
 
+    @property
+    def state_dtype(self) -> np.dtype:
+        """The type of numbers that holds those of the state, integers too, to the last digit."""
+        of_state = (self._bound[field] for field, _ in self._rows.values() if self._bound[field].is_state)
+        return np.result_type(self._backend.precision.real, *(each.arrays[0].dtype for each in of_state))
+
     def _alternates(self, name: str) -> bool:
         even, odd = self._bound[self._rows[name][0]].arrays
         return even is not odd

@@ -147,10 +147,8 @@ def _state(simulation: Solver) -> Iterator[Any]:
 
 def _write_state(file: h5py.File, simulation: Solver, state: Iterator[Any]) -> None:
     """Everything that the next step follows from."""
-    n, names = simulation.header.n_nodes, simulation.engine.fields.evolving
-    sizes = {"populations": simulation.lattice.q, "fields": len(names)}
-    sets = [file.create_dataset(name, (size, n), dtype=simulation.engine.real) for name, size in sizes.items()]
-    for rows in sets:
+    for name, (shape, dtype) in _expected_sets(simulation).items():
+        rows = file.create_dataset(name, shape, dtype=dtype)
         for k in range(len(rows)):
             rows[k] = next(state)
     _write_groups(file, PARTICLES, next(state))
@@ -260,13 +258,19 @@ def restore_memory(checkpoint: Checkpoint, name: str, take: Callable[[dict], Non
         ) from error
 
 
-def _expected(simulation: Solver) -> Expected:
+def _expected_sets(simulation: Solver) -> dict[str, tuple[tuple[int, int], np.dtype]]:
+    """Shape and type of the rows of populations and of fields."""
     engine, n = simulation.engine, simulation.header.n_nodes
-    n_links = simulation.communicator.total(int(engine.domain.links.node.size))
-    found: dict[str, tuple[tuple[int | None, ...], np.dtype]] = {
-        "populations": ((simulation.lattice.q, n), engine.real),
-        "fields": ((len(engine.fields.evolving), n), engine.real),
+    return {
+        "populations": ((simulation.lattice.q, n), np.dtype(engine.real)),
+        "fields": ((len(engine.fields.evolving), n), engine.fields.state_dtype),
     }
+
+
+def _expected(simulation: Solver) -> Expected:
+    engine = simulation.engine
+    n_links = simulation.communicator.total(int(engine.domain.links.node.size))
+    found: dict[str, tuple[tuple[int | None, ...], np.dtype]] = {**_expected_sets(simulation)}
     if engine.model.streaming.stores_before_collision:
         found |= {
             f"{LINKS}/{OPENINGS}/{LINK}": ((n_links,), np.dtype(np.int64)),

@@ -73,8 +73,9 @@ def test_a_closed_flow_keeps_its_mass(name):
 
 @EVERY_PHYSICS
 @pytest.mark.parametrize("streaming", STREAMINGS)
-def test_a_restart_is_going_on_bit_by_bit(name, streaming, tmp_path):
-    case = smallest(name, compute={"streaming": streaming})
+@pytest.mark.parametrize("precision", ["fp64", "fp32"])
+def test_a_restart_is_going_on_bit_by_bit(name, precision, streaming, tmp_path):
+    case = smallest(name, compute={"streaming": streaming, "precision": precision})
     try:
         first = advanced(case, N_STEPS // 2)
     except InputError as refusal:
