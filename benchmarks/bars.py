@@ -1,7 +1,7 @@
 """Drag and Strouhal number of a round or square bar across a channel or a square duct at Re = 100, at several sizes.
 
-The channel is 4.1 D high, the bar's axis 2 D above its bottom and 5 D behind the inlet, as in Schaefer and Turek (1996);
-the duct is as wide as high. The Reynolds number is that of the mean velocity and the side or diameter D.
+The channel is 4.1 D high, the bar's axis 2 D above its bottom and 5 D behind the inlet, as in Schaefer and Turek
+(1996); the duct is as wide as high. The Reynolds number is that of the mean velocity and the side or diameter D.
 
     python benchmarks/bars.py SHAPE DIMENSION VOXELS [TIME [VELOCITY]]     # round 3 20 80 0.05; TIME in D / U
 """
@@ -51,7 +51,7 @@ def bar(shape: str, dimension: int, size: int) -> Voxels:
 def flow(shape: str, dimension: int, size: int, velocity: float, backend: str) -> Solver:
     """The flow at rest, in lattice units."""
     voxels, name = bar(shape, dimension, size), "D2Q9" if dimension == 2 else "D3Q19"
-    nodes = build_nodes(voxels)
+    nodes, profile = build_nodes(voxels), "parabolic" if dimension == 2 else "rectangular"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bar.h5"
         write_geometry(path, cut_links(nodes, voxels.wall_shape) if voxels.wall_shape else nodes)
@@ -59,7 +59,7 @@ def flow(shape: str, dimension: int, size: int, velocity: float, backend: str) -
         case = {
             "geometry": {"file": str(path)},
             "openings": [
-                {"name": "inlet", "velocity_m_s": velocity, "profile": "parabolic" if dimension == 2 else "rectangular"},
+                {"name": "inlet", "velocity_m_s": velocity, "profile": profile},
                 {"name": "outlet", "pressure_pa": 0.0},
             ],
             "walls": [{"name": "bar", "reference_velocity_m_s": velocity, "reference_area_m2": area}],
@@ -109,8 +109,8 @@ def main(shape: str, dimension: str, size: str, until: str = "80", velocity: str
     print(f"{label}: {simulation.nodes.n_nodes:,} nodes, {time.perf_counter() - start:.0f} s", flush=True)
     for part in np.array_split(rows[len(rows) // 2 :], 4):
         t, drag, lift = part.T
-        found = f"drag {drag.mean():.4f} ({drag.min():.4f} to {drag.max():.4f}), lift {lift.min():+.5f} to {lift.max():+.5f}"
-        print(f"  {label}, t {t[0]:.1f} to {t[-1]:.1f}: {found}, Strouhal {frequency(t, lift):.4f}", flush=True)
+        coefficients = f"drag {drag.mean():.4f} ({drag.min():.4f} to {drag.max():.4f}), lift {lift.min():+.5f} to"
+        print(f"  {label}, t {t[0]:.1f} to {t[-1]:.1f}: {coefficients} {lift.max():+.5f}", flush=True)
     print(f"  {label}, second half: Strouhal {frequency(*rows[len(rows) // 2 :, ::2].T):.4f}", flush=True)
 
 
