@@ -1,6 +1,7 @@
 """Links from fluid nodes into openings and walls as flat index records, and how each wall is treated: in the address
 table, link by link, or by specular reflection."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -175,7 +176,7 @@ def specular_links(table: np.ndarray, treatment: WallTreatment, lattice: Lattice
     return SpecularLinks(*np.concatenate([empty, *found], axis=1))
 
 
-def mirrored_links(table: np.ndarray, openings, lattice: Lattice) -> SpecularLinks:
+def mirrored_links(table: np.ndarray, openings, lattice: Lattice, beside: Callable) -> SpecularLinks:
     """Oblique links into openings whose plane is normal to an axis, each with the link of which it is the mirror image.
 
     Both cross the plane of the opening at the same point: what leaves through one of them enters, reflected by the
@@ -184,7 +185,8 @@ def mirrored_links(table: np.ndarray, openings, lattice: Lattice) -> SpecularLin
     Args:
         table: (Q, n) node-list numbers and link codes.
         openings: those of the geometry, with the unit vector ``normal`` of each.
-        lattice: the velocity set; one without the links along a plane has no mirror images.
+        lattice: the velocity set.
+        beside: ``beside(vector, chosen)`` is the row of the table for any lattice vector, of some of its columns.
     """
     number_of = {tuple(vector): k for k, vector in enumerate(lattice.c.tolist())}
     rows = [np.zeros((5, 0), dtype=np.int64)]
@@ -192,14 +194,15 @@ def mirrored_links(table: np.ndarray, openings, lattice: Lattice) -> SpecularLin
         code = FIRST_OPENING_LINK - number
         for q, vector in enumerate(lattice.c if axis >= 0 else ()):
             across = np.where(np.arange(3) == axis, vector, 0)
-            along = number_of.get(tuple(vector - across))
-            if not across.any() or not along:
+            along = vector - across
+            if not across.any() or not along.any():
                 continue
             face, image = number_of[tuple(across)], number_of[tuple(vector - 2 * across)]
-            node = np.flatnonzero((table[q] == code) & (table[face] == code) & (table[along] >= 0))
-            constants = (np.full_like(node, each) for each in (q, image, lattice.opposite[q]))
-            q_out, q_far, q_in = constants
-            rows.append(np.array([node, q_out, table[along, node], q_far, q_in]))
+            node = np.flatnonzero((table[q] == code) & (table[face] == code))
+            far = beside(along, node).astype(np.int64)
+            node, far = node[far >= 0], far[far >= 0]
+            q_out, q_far, q_in = (np.full_like(node, each) for each in (q, image, lattice.opposite[q]))
+            rows.append(np.array([node, q_out, far, q_far, q_in]))
     return SpecularLinks(*np.concatenate(rows, axis=1))
 
 

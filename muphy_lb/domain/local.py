@@ -170,7 +170,9 @@ def domain_from_part(
     local_of = None if listed is None else _inverse(listed, nodes.n_nodes)
     local = special.listed if local_of is None else local_of[special.listed].astype(np.int64)
     specular = specular_links(special.table, walls, lattice)
-    mirrored = mirrored_links(special.table, nodes.openings, lattice)
+    mirrored = mirrored_links(
+        special.table, nodes.openings, lattice, lambda vector, chosen: search.table(vector, special.listed[chosen])[0]
+    )
     halo = plan_halo(part, lattice, special, specular, mirrored)
     halo = replace(halo, send_node=local[halo.send_node], receive_node=local[halo.receive_node])
     near = part.owner[specular.far] == part.rank

@@ -8,7 +8,7 @@ f_q' = -f~_q + 2 f_q^eq+(rho_out, u),  f^eq+ = part of the equilibrium even in c
 Anti-bounce-back sets the whole non-equilibrium part that is even in c_q to zero, so that the plane of the opening bears
 no shear stress, and a tube between two pressures seems shorter than it is. A plane normal to an axis n can do better:
 link m that crosses it at the same point, c_m = 2 (c_q.n) n - c_q, is the image of q in the plane, and starts from
-another node y (not on D3Q15, which has no such images). With d = tau - 1/2, and for d > 1/2 with b = 1 / (2 d) instead
+another node y. With d = tau - 1/2, and for d > 1/2 with b = 1 / (2 d) instead
 of 1 and d = 1/2,
 
     f_q' = -(b - d) f~_q(x) + d f~_m(x) - d f~_q(y) - (1 - b + d) f~_m(y) + 2 f_q^eq+(rho_out, u)

@@ -1,4 +1,5 @@
-"""Pipes between two pressures: straight ones, and some at an angle to the lattice, cut by planes across them.
+"""Pipes between two pressures: straight ones, and some at an angle to the lattice, cut by planes across them; ducts
+whose section is an ellipse or an equilateral triangle of triangles, turned.
 
 The gradient in the middle is the difference of the pressures over the distance of the planes, whatever happens at the
 openings, and so is the flow rate that of Hagen and Poiseuille. Behind an inlet with a parabolic profile the flow is
@@ -7,17 +8,19 @@ developed at once, and the pressure reported at its plane is that of the gradien
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from muphy_lb.base.units import viscosity
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.clean import clean
-from muphy_lb.geometry.implicit import RoundWall
+from muphy_lb.geometry.implicit import ImplicitWall, RoundWall
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.shapes.shape_parts import flags_where
+from muphy_lb.geometry.shapes.shape_parts import flags_where, voxel_centres
+from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
 from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import on_root
@@ -47,6 +50,8 @@ RULE = "central-linear"
 STRAIGHT, OBLIQUE = 0.002, 0.08
 FLOW = {6.3: 0.015, 12.3: 0.005}
 FIRST, TOLD = {6.3: 0.02, 12.3: 0.01}, 0.006
+WIDTHS, DUCT_LENGTH, DUCT_FLOW = (24.0, 40.0), 31.0, 0.005
+TURN, OFF_CENTRE, ASPECT, ROOM = 0.3, (0.37, -0.21), 0.625, 3
 MIDDLE, BESIDE = 1.0 / 6.0, 1.0  # share of the length around the middle; voxels beside an opening
 SETTLED = 1e-6
 
@@ -85,6 +90,10 @@ def openings(settings: Settings) -> Iterator:
     if len(sizes) > 1:
         order = order_of_convergence([radius for radius, _ in sizes], errors["along x"])
         yield order_at_least("along x: order of the flow rate", 2.0, order, 0.3, settings)
+    for name, width in product(DUCTS, WIDTHS[:0] if settings.quick else WIDTHS):
+        gradient, flow_rate = duct(name, width, settings)
+        yield relative(f"{name}, {width:g} voxels wide: gradient / (dp / L)", 1.0, gradient, STRAIGHT)
+        yield relative(f"{name}, {width:g} voxels wide: flow rate / exact", 1.0, flow_rate, DUCT_FLOW)
     for radius, length in sizes:
         flow = between(STRAIGHT_ALONG, radius, length, settings, is_given=True)
         yield absolute(f"behind an inlet, R = {radius}: first layer", 0.0, flow.first, FIRST[radius])
@@ -104,9 +113,7 @@ def between(direction, radius: float, length: float, settings: Settings = DEFAUL
     place = nodes.coordinates(np.arange(nodes.n_nodes)) - middle
     along = place @ normal
     r = np.sqrt(np.maximum((place**2).sum(axis=1) - along**2, 0.0))
-    inside = np.abs(along) < MIDDLE * length
-    pressure = (simulation.density() - 1.0) / 3.0
-    gradient = -np.polyfit(along[inside], pressure[inside], 1)[0]
+    gradient = middle_gradient(simulation, along, length)
     velocity, force = simulation.velocity_m_s() @ normal, DROP / length
     exact = pipe_velocity(r, radius, force, nu)
     beside = np.abs(along) > 0.5 * length - BESIDE
@@ -114,6 +121,63 @@ def between(direction, radius: float, length: float, settings: Settings = DEFAUL
     told = [opening.mean_pressure_pa for opening in on_root(simulation.openings()).values()]
     rate = flow / pipe_flow_rate(radius, force, nu)
     return Between(gradient / force, rate, float(first), (told[0] - told[1]) / DROP)
+
+
+def middle_gradient(simulation: Solver, along: np.ndarray, length: float) -> float:
+    """Fall of the pressure per voxel around the middle; ``along``: (n,) distances of the nodes from it."""
+    inside = np.abs(along) < MIDDLE * length
+    pressure = (simulation.density() - 1.0) / 3.0
+    return -float(np.polyfit(along[inside], pressure[inside], 1)[0])
+
+
+def duct(name: str, width: float, settings: Settings = DEFAULT) -> tuple[float, float]:
+    """Gradient over dp / L, and flow rate over the exact one, of a duct along z of a section of a width [voxels]."""
+    n_layers, size = round(DUCT_LENGTH) + 2 * ROOM, int(1.25 * width) + 2 * ROOM
+    centre = 0.5 * size + np.array(OFF_CENTRE)
+    wall, inside, conductance = DUCTS[name](width, centre)
+    fluid = inside(voxel_centres((1, size, size))[:, :2]).reshape(1, size, size)
+    voxels = Voxels(flags_where(np.repeat(fluid, n_layers, axis=0)), wall_shape=wall)
+    ends = [
+        Opening(which, which, (*centre.tolist(), middle), (0.0, 0.0, sign), float(size))
+        for which, middle, sign in (("inlet", ROOM - 0.5, 1.0), ("outlet", ROOM - 0.5 + DUCT_LENGTH, -1.0))
+    ]
+    nodes, _ = clean(build_nodes(carve(voxels, ends)), "openings")
+    nodes = cut_links(nodes, wall, lattice_named(LATTICE).c[1:])
+    simulation = _simulation(nodes, settings, {"pressure_pa": 0.5 * DROP})
+    settled(simulation, lambda: simulation.velocity_m_s()[:, 2], 0.5 * width, SETTLED)
+    along = nodes.coordinates(np.arange(nodes.n_nodes))[:, 2] - (ROOM - 0.5 + 0.5 * DUCT_LENGTH)
+    force, flow = DROP / DUCT_LENGTH, float(np.abs(flow_through_openings(simulation)[0]))
+    exact = conductance * force / viscosity(RELAXATION_TIME, 1.0 / 3.0)
+    return middle_gradient(simulation, along, DUCT_LENGTH) / force, flow / exact
+
+
+def _ellipse(width: float, centre: np.ndarray):
+    half = np.array([0.5, 0.5 * ASPECT]) * width
+    axes = np.array([[np.cos(TURN), np.sin(TURN)], [-np.sin(TURN), np.cos(TURN)]])
+
+    def level(points):
+        return 1.0 - (((points[:, :2] - centre) @ axes.T / half) ** 2).sum(axis=1)
+
+    return ImplicitWall(level), lambda points: level(points) > 0.0, np.pi * half.prod() ** 3 / (4.0 * half @ half)
+
+
+def _triangle(width: float, centre: np.ndarray):
+    angle = TURN + 2.0 * np.pi / 3.0 * np.arange(4)
+    corner = centre + width / np.sqrt(3.0) * np.stack((np.cos(angle), np.sin(angle)), axis=1)
+    edge = np.diff(corner, axis=0)
+    low, high = (np.column_stack((corner, np.full(4, z))) for z in (-width, DUCT_LENGTH + 2 * ROOM + width))
+    faces = [[(low[i], low[i + 1], high[i + 1]), (low[i], high[i + 1], high[i])] for i in range(3)]
+
+    def inside(points):
+        arm = points[:, None] - corner[:3]
+        return (edge[:, 0] * arm[..., 1] - edge[:, 1] * arm[..., 0] > 0.0).all(axis=1)
+
+    wall = SurfaceWall(np.array(faces).reshape(-1, 3, 3), (0.0, 0.0, 0.0), 1.0)
+    return wall, inside, np.sqrt(3.0) * width**4 / 320.0
+
+
+#: Wall, which points lie inside, and flow rate times viscosity over gradient (White, Viscous Fluid Flow (2006), 3-3.3).
+DUCTS = {"ellipse": _ellipse, "equilateral triangle": _triangle}
 
 
 def pipe_nodes(normal: np.ndarray, radius: float, length: float) -> tuple[NodeList, np.ndarray]:
