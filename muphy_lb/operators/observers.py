@@ -11,6 +11,7 @@ from muphy_lb.operators.operator import Parameter, joined, named, vector_writer
 
 VELOCITY_FIELDS = ("velocity_x", "velocity_y", "velocity_z")
 MOMENTUM_FIELDS = ("momentum_x", "momentum_y", "momentum_z")
+CARRYING_FIELDS = ("carrying_x", "carrying_y", "carrying_z")
 VELOCITY_VECTOR = "velocity_vector"
 
 
@@ -85,3 +86,5 @@ STORE_VECTOR = Observer("velocity vector", _store_vector, _store_vector_node, na
 STORE_VELOCITY = _storing("velocity", VELOCITY_FIELDS, VELOCITY)
 #: Stores the momentum, rho_0 = 1, which is free of divergence in a steady flow. Not in half precision.
 STORE_MOMENTUM = _storing("momentum", MOMENTUM_FIELDS, MOMENTUM)
+#: The same for scalars, which read it as it was one step and two steps before.
+STORE_CARRYING = _storing("carrying momentum", CARRYING_FIELDS, MOMENTUM)

@@ -49,9 +49,11 @@ PRODUCT = 0.25
 RATES = ("rate_even", "rate_odd")
 CARRIER = "carrier_of_node"  # name of the parameter that is the field of h
 STRIDE = "steps_at_once"  # that of the factor of the momentum: how many steps of the flow one of the scalars takes
-#: that of the field with a bit for each link along an axis that leads into a wall: x, y, z ahead, then behind
+#: that of the field with a bit for each link along an axis that leads into a wall: x, y, z ahead, then behind; and
+#: ``POPULATED`` where the populations that arrive are needed one by one
 WALLED = "links_into_walls"
 N_AXES = 3
+POPULATED = 1 << 2 * N_AXES
 
 
 class Carried(NamedTuple):
@@ -62,14 +64,20 @@ class Carried(NamedTuple):
     #: axis along which it has a slope of 1 beside its value, which is the periodic rest: what arrives from a node
     #: behind brings 1 less, from ahead 1 more; -1 without one
     slope_along: int = -1
+    has_source: bool = False  #: whether it gains or loses anything
 
     def parameter(self, what: str) -> str:
         """Name of one of its parameters: those of ``RATES``, ``GAIN``, ``LOSS``, ``SHARE`` or ``VALUE``."""
         return f"{what}_of_{self.name}"
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of all that its collision reads and writes."""
+        return tuple(map(self.parameter, (*PARAMETERS, LEFT)[: len(PARAMETERS) + self.has_source]))
 
-#: production/2, decay/2, 1 / (1 + decay/2), and the field of T.
-GAIN, LOSS, SHARE, VALUE = "half_production", "half_decay", "share_kept", "value"
+
+#: production/2, decay/2, 1 / (1 + decay/2), the field of T, and that of T + S / 2h, with which a scalar with a source leaves
+GAIN, LOSS, SHARE, VALUE, LEFT = "half_production", "half_decay", "share_kept", "value", "left"
 PARAMETERS = (*RATES, GAIN, LOSS, SHARE, VALUE)
 
 
@@ -134,8 +142,9 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
         factors = parameters[STRIDE] * (1 + (one_sided >> np.arange(N_AXES)[:, None] & 1))
         velocity = [parameters[name][n] * own for name, own in zip(MOMENTUM_FIELDS, factors, strict=True)]
         shares = lattice.w[:, None] * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2))
-        arriving = values[:q_count]
-        parameters[CARRIER][n] = density = added(arriving)
+        arriving, is_own = values[:q_count], walled & POPULATED != 0
+        density = np.where(is_own, added(arriving), parameters[CARRIER][n])
+        parameters[CARRIER][n] = density
         leaving = shares * density
         found = [leaving]
         for number, scalar in enumerate(scalars, start=1):
@@ -144,9 +153,13 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
                 own = own - _slope_carried(arriving, walled, scalar.slope_along)
             gain = density * parameters[given(GAIN)][n] if scalar.varies else parameters[given(GAIN)]
             amount = (added(own) + gain) * parameters[given(SHARE)]
+            amount = np.where(is_own, amount, parameters[given(VALUE)][n] * density)
             half = gain - parameters[given(LOSS)] * amount
-            parameters[given(VALUE)][n] = amount / density
-            left = own - added(own) / density * arriving
+            arrived = np.where(is_own, added(own), amount - half)
+            parameters[given(VALUE)][n] = np.where(is_own, amount / density, parameters[given(VALUE)][n])
+            if scalar.has_source:
+                parameters[given(LEFT)][n] = np.where(is_own, (amount + half) / density, parameters[given(LEFT)][n])
+            left = own - arrived / density * arriving
             opposed = left[lattice.opposite]
             even, odd = 0.5 * (left + opposed), 0.5 * (left - opposed)
             relaxed = left - parameters[given(RATES[0])] * even - parameters[given(RATES[1])] * odd
@@ -155,9 +168,9 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
 
     def node(_, precision, jit, at):
         each = [_share_node(lattice, number, scalar, precision, jit, at) for number, scalar in enumerate(scalars, 1)]
-        return _carrier_node(lattice, precision, jit, at, _in_turn(each, jit))
+        return _carrier_node(lattice, precision, jit, at, in_turn(each, jit))
 
-    of_scalars = (scalar.parameter(what) for scalar in scalars for what in PARAMETERS)
+    of_scalars = (name for scalar in scalars for name in scalar.parameters)
     name = "-".join(f"{scalar.name}{'-varying' * scalar.varies}{_slope(scalar)}" for scalar in scalars)
     parameters = named(CARRIER, WALLED, STRIDE, *MOMENTUM_FIELDS, *of_scalars)
     return Operator(f"carried-{lattice.name}-{name}", reference, node, parameters)
@@ -195,6 +208,7 @@ def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
         h = zero
         for q in range(q_count):
             h += values[q]
+        h = h if walled & POPULATED else parameters[carrier_at][n]
         given = zero
         for p in range(pair_count):
             along = per_speed * (cx[2 * p + 1] * ux + cy[2 * p + 1] * uy + cz[2 * p + 1] * uz)
@@ -216,6 +230,7 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
     real, q_count, pair_count, first = precision.real, lattice.q, lattice.q // 2, number * lattice.q
     zero, one, half_of = real(0), real(1), real(0.5)
     even_at, odd_at, gain_at, loss_at, share_at, value_at = (at[scalar.parameter(what)] for what in PARAMETERS)
+    walled_at, store = at[WALLED], storing_left(scalar, jit, at)
     gain_of = jit((lambda h, given, n: h * given[n]) if scalar.varies else (lambda h, given, n: given))
     meet = _slope_node(scalar.slope_along, first, precision, jit, at)
 
@@ -225,8 +240,10 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
         arrived = zero
         for q in range(q_count):
             arrived += values[first + q]
-        amount = (arrived + gain) * parameters[share_at]
+        is_own = parameters[walled_at][n] & POPULATED
+        amount = (arrived + gain) * parameters[share_at] if is_own else parameters[value_at][n] * h
         half = gain - parameters[loss_at] * amount
+        arrived = arrived if is_own else amount - half
         before, behind = arrived * per_h, (amount + half) * per_h
         even_rate, odd_rate = half_of * parameters[even_at], half_of * parameters[odd_at]
         given = half + half
@@ -239,9 +256,23 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
             values[first + 2 * p + 2] = behind * leaving[2 * p + 2] + (other_way - (even - odd))
             given += (up - values[first + 2 * p + 1]) + (down - values[first + 2 * p + 2])
         values[first] += given
-        parameters[value_at][n] = amount * per_h
+        if is_own:
+            parameters[value_at][n] = amount * per_h
+            store(parameters, n, behind)
 
     return jit(unroll(collide))
+
+
+def storing_left(scalar: Carried, jit, at):
+    """Node function ``(parameters, n, left)`` that stores what a scalar with a source leaves with."""
+    if not scalar.has_source:
+        return jit(lambda parameters, n, left: None)
+    left_at = at[scalar.parameter(LEFT)]
+
+    def store(parameters, n, left):
+        parameters[left_at][n] = left
+
+    return jit(store)
 
 
 def _slope_node(axis: int, first: int, precision, jit, at):
@@ -260,15 +291,15 @@ def _slope_node(axis: int, first: int, precision, jit, at):
     return jit(meet)
 
 
-def _in_turn(functions, jit):
-    """Node function that calls others with the same five arguments, one after the other."""
+def in_turn(functions, jit):
+    """Node function that calls others with the same arguments, one after the other."""
     first, *others = functions
     if not others:
         return first
-    rest = _in_turn(others, jit)
+    rest = in_turn(others, jit)
 
-    def both(values, leaving, h, n, parameters):
-        first(values, leaving, h, n, parameters)
-        rest(values, leaving, h, n, parameters)
+    def both(*given):
+        first(*given)
+        rest(*given)
 
     return jit(both)

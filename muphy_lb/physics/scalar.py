@@ -13,8 +13,9 @@ field ``NAME`` holds T(n) of the populations that arrive, S(n) the source of the
 (:meth:`CarriedScalar.start`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -29,19 +30,26 @@ from muphy_lb.lattice import Lattice, scalar_lattice
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
+    A_STEP_AGO,
     AT_NEIGHBOURS,
+    BEFORE,
     Field,
     FieldValue,
     ScalarStreaming,
     Stage,
     Value,
+    Where,
 )
 from muphy_lb.operators import MOMENTUM_FIELDS, STORE_MOMENTUM
+from muphy_lb.operators.observers import CARRYING_FIELDS, STORE_CARRYING
+from muphy_lb.operators.scalar_levels import KEPT, MARKED, OLD, carried_by_levels
 from muphy_lb.operators.scalar_transport import (
     CARRIER,
     GAIN,
+    LEFT,
     LOSS,
     N_AXES,
+    POPULATED,
     RATES,
     SHARE,
     STRIDE,
@@ -64,6 +72,11 @@ FASTEST = 0.05  # speed [voxels a step] up to which diffusion along a flow is sl
 SMALL_DECAY = 0.1  # share in a step up to which the rate of a decay is right to 0.1 %
 LARGEST_DIFFUSIVITY = 0.3  # in lattice units, up to which a gap of six voxels fills and empties within 2 % of its rate
 MOMENTUM = {name: FieldValue(name) for name in MOMENTUM_FIELDS}
+LINKS, KEEPING = (
+    "_links",
+    "_keeping",
+)  # behind the name of the populations: fields of links, and of 1 at nodes with them
+CARRYING = {name: FieldValue(name, is_new=True) for name in CARRYING_FIELDS}
 
 
 class Condition(NamedTuple):
@@ -162,10 +175,12 @@ class CarriedScalar:
 
     @property
     def sources(self) -> dict[str, Value]:
-        """Values of the parameters of its collision."""
+        """Values of the parameters of its operators."""
         loss, rates = 0.5 * self.decay, scalar_rates(self.lattice, self.diffusivity)
         gain = FieldValue(self.half_gain) if self.half_gain else 0.5 * self.production
-        values = {GAIN: gain, LOSS: loss, SHARE: 1.0 / (1.0 + loss), VALUE: FieldValue(self.name)}
+        values: dict[str, Value] = {GAIN: gain, LOSS: loss, SHARE: 1.0 / (1.0 + loss), KEPT: 1.0 - float(rates[1])}
+        for what, field in ((VALUE, self.name), (LEFT, self.left)):
+            values |= {what: FieldValue(field, is_new=True), what + OLD: FieldValue(field)}
         values |= dict(zip(RATES, map(float, rates), strict=True))
         return {self.kind.parameter(what): value for what, value in values.items()}
 
@@ -178,7 +193,27 @@ class CarriedScalar:
     @property
     def kind(self) -> Carried:
         """The scalar as its collision knows it."""
-        return Carried(self.name, bool(self.half_gain), self.slope_along)
+        return Carried(self.name, bool(self.half_gain), self.slope_along, self.has_source)
+
+    @property
+    def has_source(self) -> bool:
+        """Whether it gains or loses anything in the volume."""
+        return bool(self.half_gain or self.production or self.decay)
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether it is carried without populations where that can be (:mod:`muphy_lb.operators.scalar_levels`)."""
+        return self.slope_along < 0
+
+    @property
+    def left(self) -> str:
+        """Name of the field of T + S / 2h, with which it leaves nodes, if it has a source."""
+        return left_of(self.name)
+
+    @property
+    def stored_values(self) -> tuple[str, ...]:
+        """Names of the fields of its values at nodes."""
+        return (self.name, self.left) if self.has_source else (self.name,)
 
     def over(self, n_steps: int) -> "CarriedScalar":
         """The scalar in steps as long as some of these."""
@@ -198,12 +233,18 @@ class CarriedScalar:
         if not by production and decay; ``carrier``: (Q, n) populations of the carrier, those at rest if not given."""
         leaving = scalar + (0.5 * (self.production - self.decay * scalar) if half_gain is None else half_gain)
         carried = scalar_at_rest(self.lattice, np.ones(1)) if carrier is None else carrier
-        return {**dict(zip(self.rows, leaving * carried, strict=True)), self.name: scalar}
+        found = dict(zip(self.rows, leaving * carried, strict=True)) | {self.name: scalar}
+        if self.has_source:
+            found[self.left] = leaving
+            if carrier is None:
+                found[self.left + A_STEP_AGO] = 2.0 * scalar - leaving
+        return found
 
     def carrier_start(self) -> dict[str, np.ndarray]:
         """The carrier's fields at step 0."""
-        one = np.ones(1)
-        return {**dict(zip(self.carrier_rows, scalar_at_rest(self.lattice, one), strict=True)), self.carrier: one}
+        one, momentum = np.ones(1), CARRYING_FIELDS if self.has_levels else ()
+        rows = dict(zip(self.carrier_rows, scalar_at_rest(self.lattice, one), strict=True))
+        return rows | {self.carrier: one} | dict.fromkeys(momentum, np.zeros(1))
 
     def scaled(self, stored: np.ndarray) -> np.ndarray:
         """Values in SI units of stored ones, in their precision."""
@@ -219,6 +260,11 @@ class CarriedScalar:
         return None if stored is None else self.values_si(stored)
 
 
+def left_of(name: str) -> str:
+    """Name of the field of T + S / 2h of a scalar."""
+    return f"{name}_left"
+
+
 def carrier_boundary(scalars: tuple[CarriedScalar, ...]) -> ScalarBoundary:
     """The conditions of the carrier of some scalars: walls let nothing through; openings hold it at 1, but for those
     through which all of these flow out freely, unless that are all openings."""
@@ -230,13 +276,19 @@ def carrier_boundary(scalars: tuple[CarriedScalar, ...]) -> ScalarBoundary:
     return ScalarBoundary(kind, np.where(kind == FIXED, 1.0, 0.0), n_walls)
 
 
-def links_into_walls(domain: LocalDomain) -> np.ndarray:
-    """(n,) int8 bits of the links of the nodes of a rank along x, y, z ahead, then behind, that lead into walls."""
+def links_into_walls(domain: LocalDomain, sets: Sequence[ScalarSet] | None) -> np.ndarray:
+    """(n,) int8 bits of the links of the nodes of a rank along x, y, z ahead, then behind, that lead into walls, and
+    ``POPULATED`` at nodes with links at which one of the sets is not simply returned; at all for None."""
     found, steps = np.zeros(domain.n_nodes, dtype=np.int8), np.eye(N_AXES, dtype=np.int64)
     codes = domain.neighbours_with_ghosts(np.concatenate((steps, -steps)), slice(0, domain.n_nodes))
     for bit, row in enumerate(codes):
         found |= ((row == WALL_LINK) | (row <= FIRST_WALL_LINK)).astype(np.int8) << bit
-    return found
+    if sets is None:
+        return found | np.int8(POPULATED)
+    acts, leads = np.any([each.boundary.acts for each in sets], axis=0), codes < 0
+    number = sets[0].boundary.numbers_of(codes[leads].astype(np.int64))
+    leads[leads] = acts[number]
+    return found | leads.any(axis=0).astype(np.int8) * np.int8(POPULATED)
 
 
 def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
@@ -249,25 +301,60 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     carrier = ScalarSet(first.carrier + POPULATIONS, carrier_boundary(scalars), diffusivity)
     field = (first.group or first.name) + POPULATIONS
     sets = carrier, *(each.populations_set for each in scalars)
-    values: dict[str, Value] = {**MOMENTUM, CARRIER: FieldValue(first.carrier), WALLED: FieldValue(WALLED)}
-    values[STRIDE] = float(flow.stride)
+    values: dict[str, Value] = {WALLED: FieldValue(field + LINKS), STRIDE: float(flow.stride)}
+    values |= {CARRIER: FieldValue(first.carrier, is_new=True)}
     for each in scalars:
         values |= each.sources
+    has_levels = all(each.has_levels for each in scalars)
+    momentum = CARRYING_FIELDS if has_levels else MOMENTUM_FIELDS
+    values |= {name: FieldValue(of, is_new=True) for name, of in zip(MOMENTUM_FIELDS, momentum, strict=True)}
     stage = Stage(
         field,
         (carried_collision(first.lattice, tuple(each.kind for each in scalars)),),
         values,
-        reads=(field + AT_NEIGHBOURS, *filter(None, (each.half_gain for each in scalars)), *MOMENTUM_FIELDS),
-        writes=(field, first.carrier, *(each.name for each in scalars)),
+        reads=(field + AT_NEIGHBOURS, *filter(None, (each.half_gain for each in scalars)), *momentum),
+        writes=(field, first.carrier, *(name for each in scalars for name in each.stored_values)),
+        where=Where(field + KEEPING, 1) if has_levels else None,
     )
-    momentum = [Field(name, is_state=axis < first.dimension) for axis, name in enumerate(MOMENTUM_FIELDS)]
-    flow = flow.observed_by(STORE_MOMENTUM, MOMENTUM).with_stages(after=(stage,))
+    flow = replace(flow, name=f"{flow.name}-{field.removesuffix(POPULATIONS)}").with_stages(after=(stage,))
+    flow = flow.with_fields(Field(field, streaming=ScalarStreaming(first.lattice, sets, has_carrier=True)))
+    return (_by_levels if has_levels else _by_populations)(flow, scalars, stage, sets)
+
+
+def _by_populations(flow: Flow, scalars, stage: Stage, sets: Sequence[ScalarSet]) -> Flow:
+    """The flow with fields of scalars of which all nodes keep populations."""
+    links = Field(stage.name + LINKS, dtype=np.int8, fixed=partial(links_into_walls, sets=None))
+    momentum = (Field(name, is_state=axis < scalars[0].dimension) for axis, name in enumerate(MOMENTUM_FIELDS))
+    fields = (Field(name, is_state=True) for name in stage.writes[1:])
+    return flow.observed_by(STORE_MOMENTUM, MOMENTUM).with_fields(*fields, links, *momentum)
+
+
+def _by_levels(flow: Flow, scalars, stage: Stage, sets: Sequence[ScalarSet]) -> Flow:
+    """The flow with fields of scalars of which few nodes keep populations, and the stage of the others."""
+    first, links, keeping = scalars[0], stage.name + LINKS, stage.name + KEEPING
+    values, momentum = {**stage.parameters, MARKED: FieldValue(keeping)}, CARRYING_FIELDS[: first.dimension]
+    for name, field in zip((CARRIER, *MOMENTUM_FIELDS), (first.carrier, *CARRYING_FIELDS), strict=True):
+        values[name + OLD] = FieldValue(field)
+    own, behind = (first.carrier, *momentum), tuple(each.stored_values[-1] for each in scalars)
+    levels = Stage(
+        f"{stage.name}_levels",
+        (carried_by_levels(first.lattice, tuple(each.kind for each in scalars)),),
+        values,
+        reads=(
+            *(name + AT_NEIGHBOURS for name in (links, *CARRYING_FIELDS, *stage.writes[1:])),
+            *(name + BEFORE for name in (*own, *behind)),
+            *filter(None, (each.half_gain for each in scalars)),
+        ),
+        writes=(*stage.writes[1:], keeping),
+    )
+    both = Field("", outside=0.0, is_state=True, alternates=True, guarded=True)
     fields = (
-        Field(field, streaming=ScalarStreaming(first.lattice, sets, has_carrier=True)),
-        *(Field(name, is_state=True) for name in (first.carrier, *(each.name for each in scalars))),
-        Field(WALLED, dtype=np.int8, fixed=links_into_walls),
+        *(replace(both, name=name) for name in stage.writes[1:]),
+        *(replace(both, name=name, is_state=name in momentum) for name in CARRYING_FIELDS),
+        Field(links, dtype=np.int8, fixed=partial(links_into_walls, sets=sets), outside=0),
+        Field(keeping, dtype=np.int8),
     )
-    return replace(flow, name=f"{flow.name}-{field.removesuffix(POPULATIONS)}").with_fields(*fields, *momentum)
+    return flow.observed_by(STORE_CARRYING, CARRYING).with_stages(before=(levels,)).with_fields(*fields)
 
 
 class ScalarPhysics(Physics):

@@ -30,6 +30,7 @@ from muphy_lb.measure.flow_view import OutputField, PreparedView, SettableFlow
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import Field, FieldValue, Stage
 from muphy_lb.operators import MOMENTUM_FIELDS
+from muphy_lb.operators.observers import CARRYING_FIELDS
 from muphy_lb.physics.scalar import (
     POPULATIONS,
     SMALL_DECAY,
@@ -37,6 +38,7 @@ from muphy_lb.physics.scalar import (
     CarriedScalar,
     Condition,
     ScalarPhysics,
+    left_of,
     refuse_half_precision,
     scalar_boundary,
 )
@@ -89,7 +91,7 @@ class Species(ScalarPhysics):
     def __init__(self, case, header: GeometryHeader, units: Units):
         refuse_half_precision(case, "[[species]]")
         names = tuple(each.name for each in case.species)
-        taken = (*TAKEN, *MOMENTUM_FIELDS, PART, PARTS, *map(changes_of, names))
+        taken = (*TAKEN, *MOMENTUM_FIELDS, *CARRYING_FIELDS, PART, PARTS, *map(changes_of, names), *map(left_of, names))
         taken += tuple(name + WALL_FLUX for name in names)
         beginnings = tuple(name + POPULATIONS for name in names)
         for name in names:
@@ -139,18 +141,17 @@ class Species(ScalarPhysics):
 
     def extend(self, flow: Flow) -> Flow:
         """The flow with the scalars, and with their reactions at the start of a step."""
+        if self._reactions is not None:
+            reactions, n_parts = self._over(self._reactions, flow.stride)
+            names = reactions.names
+            changes = tuple(map(changes_of, names))
+            values = {name: FieldValue(name) for name in (*names, *changes)} | reactions.parameters(n_parts)
+            stage = Stage("reactions", (reactions.operator(),), values, reads=(*names, *changes), writes=changes)
+            flow = flow.with_fields(*(Field(name, is_state=True) for name in changes)).with_stages(before=(stage,))
         try:
-            flow = super().extend(flow)
+            return super().extend(flow)
         except ValueError as error:
             raise InputError(f"[[species]] have a name of another field: {error}; give them other ones") from error
-        if self._reactions is None:
-            return flow
-        reactions, n_parts = self._over(self._reactions, flow.stride)
-        names = reactions.names
-        changes = tuple(map(changes_of, names))
-        values = {name: FieldValue(name) for name in (*names, *changes)} | reactions.parameters(n_parts)
-        stage = Stage("reactions", (reactions.operator(),), values, reads=(*names, *changes), writes=changes)
-        return flow.with_fields(*(Field(name, is_state=True) for name in changes)).with_stages(before=(stage,))
 
     def _over(self, reactions: Reactions, stride: int) -> tuple[Reactions, int]:
         """Reactions in steps as long as some of the flow's, and the parts of such a step."""

@@ -1,0 +1,216 @@
+"""Carried scalars without their populations, from the values of two steps.
+
+With the product 1/4 (:mod:`muphy_lb.operators.scalar_transport`) both relaxation rates add up to 2, so what leaves a
+node depends on what has arrived the other way alone. With r = 1 - odd rate, q' opposite to q, A and B = T -+ S / 2h the
+values with which a scalar arrives and leaves, and h_q the populations that the carrier has sent,
+
+    g_q leaving = B h_q - r (g_q' arriving - A h_q' arriving)
+
+What has arrived the other way has left, a step before, the node where g_q is about to arrive. Summed over q,
+
+    (A h)(x, t + 1) = sum_q B(x - c_q, t) h_q(x - c_q, t) + r sum_q A(x - c_q, t) h_q'(x, t - 1) - r (B h)(x, t - 1)
+
+a scheme of three levels: a node needs a value of each of its neighbours and one of its own from a step before, in the
+place of all populations; to rounding it has the same values. Links into walls that let nothing through return what the
+node sends. For diffusion alone it is the scheme of Du Fort and Frankel; Ginzburg, Commun. Comput. Phys. 11, 1439 (2012)
+(from memory). It computes differences from the node's own T, which are 0 for a uniform scalar.
+
+At nodes whose links lead into openings, or walls that let something through, populations are needed one by one
+(``POPULATED``); these and their neighbours keep them, and are marked for the stage that collides them.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from muphy_lb.lattice import Lattice, combined
+from muphy_lb.operators.observers import MOMENTUM_FIELDS
+from muphy_lb.operators.operator import Operator, constants, named
+from muphy_lb.operators.scalar_transport import (
+    CARRIER,
+    GAIN,
+    LEFT,
+    LOSS,
+    N_AXES,
+    POPULATED,
+    SHARE,
+    STRIDE,
+    VALUE,
+    WALLED,
+    Carried,
+    in_turn,
+)
+from muphy_lb.operators.unroll import unroll
+
+KEPT = "share_reflected"  # r of a scalar
+MARKED = "keeps_populations"  # name of the field of 1 at nodes that keep populations
+OLD = "_of_step_before"  # behind the name of a parameter, which holds what was two steps before until it is overwritten
+
+
+@cache
+def carried_by_levels(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operator:
+    """The step of a carrier on the scalars' ``lattice`` and of some scalars that it carries: stores h and every T."""
+
+    def reference(neighbours, n, flow, parameters):
+        is_populated = parameters[WALLED][n] & POPULATED != 0
+        source = neighbours[_places(lattice, flow)]
+        near = (parameters[WALLED][source] & POPULATED != 0) & (_into_walls(lattice, parameters[WALLED][n]) == 0)
+        parameters[MARKED][n[is_populated | near.any(axis=0)]] = 1
+        _advance(lattice, scalars, source[:, ~is_populated], n[~is_populated], parameters)
+
+    def node(flow, precision, jit, at):
+        places, how = _places(lattice, flow), (precision, jit, at)
+        each = [_scalar_node(lattice, places, scalar, *how) for scalar in scalars]
+        return _carrier_node(lattice, places, *how, in_turn(each, jit))
+
+    momenta = [name for each in MOMENTUM_FIELDS for name in (each + OLD, each)]
+    of_scalars = (name for scalar in scalars for name in _parameters(scalar))
+    name = "-".join(f"{each.name}{'-varying' * each.varies}{'-source' * each.has_source}" for each in scalars)
+    parameters = named(MARKED, WALLED, STRIDE, CARRIER + OLD, CARRIER, *momenta, *of_scalars)
+    return Operator(f"levels-{lattice.name}-{name}", reference, node, parameters)
+
+
+def _parameters(scalar: Carried) -> tuple[str, ...]:
+    own = (LEFT + OLD, LEFT, GAIN, LOSS, SHARE) if scalar.has_source else ()
+    return tuple(map(scalar.parameter, (VALUE + OLD, VALUE, KEPT, *own)))
+
+
+def _places(lattice: Lattice, flow: Lattice) -> list[int]:
+    """The number, among the neighbours of the flow's lattice, of that from which each moving population arrives."""
+    return [int(np.flatnonzero((flow.c[1:] == -c).all(axis=1))[0]) for c in lattice.c[1:]]
+
+
+def _into_walls(lattice: Lattice, walled: np.ndarray) -> np.ndarray:
+    """(Q - 1, n) whether each moving population would arrive through a wall."""
+    bits = [p + N_AXES * (1 - k) for p in range(lattice.q // 2) for k in range(2)]
+    return np.array([walled >> bit & 1 for bit in bits])
+
+
+def _sent(lattice: Lattice, h, momentum, walled, stride) -> np.ndarray:
+    """(Q, ...) populations of the carrier that leave nodes."""
+    one_sided = walled ^ walled >> N_AXES
+    velocity = [stride * own * (1 + (one_sided >> axis & 1)) for axis, own in enumerate(momentum)]
+    weights = lattice.w.reshape(-1, *(1 for _ in np.shape(h)))
+    return weights * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2)) * h
+
+
+def _advance(lattice: Lattice, scalars, source, n, parameters) -> None:
+    opposite, moving, stride = lattice.opposite, np.arange(1, lattice.q), parameters[STRIDE]
+    walled, h, h_before = (parameters[name] for name in (WALLED, CARRIER + OLD, CARRIER))
+    momentum, momentum_before = ([parameters[name + of] for name in MOMENTUM_FIELDS] for of in (OLD, ""))
+    arriving = _sent(lattice, h[source], [each[source] for each in momentum], walled[source], stride)
+    arriving = arriving[moving, moving - 1]
+    left = _sent(lattice, h[n], [each[n] for each in momentum], walled[n], stride)
+    left_before = _sent(lattice, h_before[n], [each[n] for each in momentum_before], walled[n], stride)
+    is_wall = _into_walls(lattice, walled[n]) != 0
+    arriving = np.where(is_wall, left[opposite[1:]], arriving)
+    was, own_before = left_before[opposite[1:]], h_before[n]
+    h_before[n] = new = h[n] + (arriving - left[opposite[1:]]).sum(axis=0)
+    for scalar in scalars:
+        given = scalar.parameter
+        value, kept = parameters[given(VALUE + OLD)], parameters[given(KEPT)]
+        leaving, left_at = value, parameters[given(VALUE)]
+        if scalar.has_source:
+            leaving, left_at = parameters[given(LEFT + OLD)], parameters[given(LEFT)]
+        own, behind = value[n], np.where(is_wall, leaving[n], leaving[source])
+        ahead = 2.0 * np.where(is_wall, own, value[source]) - behind
+        rise = ((behind - own) * arriving + kept * (ahead - own) * was).sum(axis=0)
+        rise += (leaving[n] - own) * (left[0] - kept * left_before[0]) - kept * (left_at[n] - own) * own_before
+        if not scalar.has_source:
+            left_at[n] = own + rise / new
+            continue
+        gain = parameters[given(GAIN)][n] if scalar.varies else parameters[given(GAIN)] / new
+        now = (own + rise / new + gain) * parameters[given(SHARE)]
+        parameters[given(VALUE)][n] = now
+        left_at[n] = now + gain - parameters[given(LOSS)] * now
+
+
+def _carrier_node(lattice: Lattice, places, precision, jit, at, of_scalars):
+    """Node function ``(neighbours, n, parameters)``: the step of the carrier, then that of its scalars, which is
+    ``of_scalars(neighbours, links, own, n, parameters)`` with what the carrier brings through links and brought the
+    other way a step before, both 0 at walls; and with the rest of its populations, the same a step before, h then, now,
+    and behind the step."""
+    real, pair_count, count = precision.real, lattice.q // 2, lattice.q - 1
+    zero, one, per_speed, w = real(0), real(1), real(1.0 / float(lattice.cs2)), real(lattice.w[1])
+    marked_at, walled_at, stride_at = at[MARKED], at[WALLED], at[STRIDE]
+    h_at, h_before_at = at[CARRIER + OLD], at[CARRIER]
+    momentum = tuple(at[name + OLD] for name in MOMENTUM_FIELDS)
+    momentum_before = tuple(at[name] for name in MOMENTUM_FIELDS)
+    place, bit = tuple(places), tuple(1 << axis for axis in range(N_AXES))
+    wall_ahead, wall_behind = bit, tuple(1 << N_AXES + axis for axis in range(N_AXES))
+
+    def step(neighbours, n, parameters):
+        walled, stride = parameters[walled_at][n], parameters[stride_at]
+        near = walled
+        h, h_before = parameters[h_at][n], parameters[h_before_at][n]
+        one_sided = walled ^ walled >> N_AXES
+        arriving = [zero] * count
+        was = [zero] * count
+        new, rest, rest_before = h, h, h_before
+        for p in range(pair_count):
+            factor = per_speed * (stride + stride if one_sided & bit[p] else stride)
+            along, along_before = factor * parameters[momentum[p]][n], factor * parameters[momentum_before[p]][n]
+            if not walled & wall_behind[p]:
+                m = neighbours[place[2 * p]]
+                there = parameters[walled_at][m]
+                near |= there
+                twice = stride + stride if (there ^ there >> N_AXES) & bit[p] else stride
+                arriving[2 * p] = parameters[h_at][m] * w * (one + per_speed * twice * parameters[momentum[p]][m])
+                was[2 * p] = h_before * w * (one - along_before)
+                new += arriving[2 * p] - h * w * (one - along)
+                rest -= h * w * (one - along)
+                rest_before -= was[2 * p]
+            if not walled & wall_ahead[p]:
+                m = neighbours[place[2 * p + 1]]
+                there = parameters[walled_at][m]
+                near |= there
+                twice = stride + stride if (there ^ there >> N_AXES) & bit[p] else stride
+                arriving[2 * p + 1] = parameters[h_at][m] * w * (one - per_speed * twice * parameters[momentum[p]][m])
+                was[2 * p + 1] = h_before * w * (one + along_before)
+                new += arriving[2 * p + 1] - h * w * (one + along)
+                rest -= h * w * (one + along)
+                rest_before -= was[2 * p + 1]
+        if near & POPULATED:
+            parameters[marked_at][n] = 1
+        if not walled & POPULATED:
+            of_scalars(neighbours, (arriving, was), (rest, rest_before, h_before, new), n, parameters)
+            parameters[h_before_at][n] = new
+
+    return jit(unroll(step))
+
+
+def _scalar_node(lattice: Lattice, places, scalar: Carried, precision, jit, at):
+    """Node function ``(neighbours, links, own, n, parameters)``: the step of a scalar."""
+    real, count, place = precision.real, lattice.q - 1, tuple(places)
+    zero, one, two = real(0), real(1), real(2)
+    value_at, new_at, kept_at, *others = (at[name] for name in _parameters(scalar))
+
+    def plain(neighbours, links, own, n, parameters):
+        arriving, was = links
+        _, _, h_before, h = own
+        value, kept = parameters[value_at][n], parameters[kept_at]
+        rise = -kept * h_before * (parameters[new_at][n] - value)
+        for k in range(count):
+            rise += (parameters[value_at][neighbours[place[k]]] - value) * (arriving[k] + kept * was[k])
+        parameters[new_at][n] = value + rise / h
+
+    if not scalar.has_source:
+        return jit(unroll(plain))
+    left_at, left_new_at, gain_at, loss_at, share_at = others
+    gain_of = jit((lambda given, h, n: given[n]) if scalar.varies else (lambda given, h, n: given / h))
+
+    def with_source(neighbours, links, own, n, parameters):
+        arriving, was = links
+        rest, rest_before, h_before, h = own
+        value, kept, left = parameters[value_at][n], parameters[kept_at], parameters[left_at][n]
+        rise = (left - value) * (rest - kept * rest_before) - kept * h_before * (parameters[left_new_at][n] - value)
+        for k in range(count):
+            behind = parameters[left_at][neighbours[place[k]]]
+            ahead = two * parameters[value_at][neighbours[place[k]]] - behind
+            rise += (behind - value) * arriving[k] + kept * (ahead - value) * was[k]
+        gain = gain_of(parameters[gain_at], h, n)
+        now = (value + rise / h + gain) * parameters[share_at]
+        parameters[new_at][n] = now
+        parameters[left_new_at][n] = now + gain - parameters[loss_at] * now
+
+    return jit(unroll(with_source))
