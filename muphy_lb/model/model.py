@@ -247,8 +247,8 @@ class Stage:
     name: str  #: name of its tasks in traces
     operators: tuple[Operator, ...] = ()  #: operators injected into the kernel, in its order
     parameters: Mapping[str, Value] = field(default_factory=dict)  #: value of each of their parameters, by name
-    #: populations and fields that it reads, these as ``"name"`` at its own node, as ``"name@neighbours"``, or as
-    #: ``"name@before"``: what the array that it overwrites, of a field with two, still holds of the step before the last
+    #: populations and fields that it reads, these as ``"name"`` at its own node, as ``"name@neighbours"``, or, of a
+    #: field with two arrays, as ``"name@before"``: what the one that is overwritten still holds of two steps before
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()  #: populations and fields that it writes, at its own node
     #: the nodes at which it runs; all if not given, but a ``REFILL`` needs it

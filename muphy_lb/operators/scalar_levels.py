@@ -25,7 +25,7 @@ import numpy as np
 
 from muphy_lb.lattice import Lattice, combined
 from muphy_lb.operators.observers import MOMENTUM_FIELDS
-from muphy_lb.operators.operator import Operator, constants, named
+from muphy_lb.operators.operator import Operator, named
 from muphy_lb.operators.scalar_transport import (
     CARRIER,
     GAIN,
@@ -56,7 +56,8 @@ def carried_by_levels(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
         source = neighbours[_places(lattice, flow)]
         near = (parameters[WALLED][source] & POPULATED != 0) & (_into_walls(lattice, parameters[WALLED][n]) == 0)
         parameters[MARKED][n[is_populated | near.any(axis=0)]] = 1
-        _advance(lattice, scalars, source[:, ~is_populated], n[~is_populated], parameters)
+        with np.errstate(divide="ignore", invalid="ignore"):  # before a start there is nothing: it is overwritten
+            _advance(lattice, scalars, source[:, ~is_populated], n[~is_populated], parameters)
 
     def node(flow, precision, jit, at):
         places, how = _places(lattice, flow), (precision, jit, at)
@@ -150,26 +151,25 @@ def _carrier_node(lattice: Lattice, places, precision, jit, at, of_scalars):
         for p in range(pair_count):
             factor = per_speed * (stride + stride if one_sided & bit[p] else stride)
             along, along_before = factor * parameters[momentum[p]][n], factor * parameters[momentum_before[p]][n]
-            if not walled & wall_behind[p]:
-                m = neighbours[place[2 * p]]
-                there = parameters[walled_at][m]
-                near |= there
-                twice = stride + stride if (there ^ there >> N_AXES) & bit[p] else stride
-                arriving[2 * p] = parameters[h_at][m] * w * (one + per_speed * twice * parameters[momentum[p]][m])
-                was[2 * p] = h_before * w * (one - along_before)
-                new += arriving[2 * p] - h * w * (one - along)
-                rest -= h * w * (one - along)
-                rest_before -= was[2 * p]
-            if not walled & wall_ahead[p]:
-                m = neighbours[place[2 * p + 1]]
-                there = parameters[walled_at][m]
-                near |= there
-                twice = stride + stride if (there ^ there >> N_AXES) & bit[p] else stride
-                arriving[2 * p + 1] = parameters[h_at][m] * w * (one - per_speed * twice * parameters[momentum[p]][m])
-                was[2 * p + 1] = h_before * w * (one + along_before)
-                new += arriving[2 * p + 1] - h * w * (one + along)
-                rest -= h * w * (one + along)
-                rest_before -= was[2 * p + 1]
+            behind, ahead = neighbours[place[2 * p]], neighbours[place[2 * p + 1]]
+            walls_behind, walls_ahead = parameters[walled_at][behind], parameters[walled_at][ahead]
+            near |= walls_behind | walls_ahead
+            stride_behind = stride + stride if (walls_behind ^ walls_behind >> N_AXES) & bit[p] else stride
+            stride_ahead = stride + stride if (walls_ahead ^ walls_ahead >> N_AXES) & bit[p] else stride
+            along_behind = per_speed * stride_behind * parameters[momentum[p]][behind]
+            along_ahead = per_speed * stride_ahead * parameters[momentum[p]][ahead]
+            from_behind = parameters[h_at][behind] * w * (one + along_behind)
+            from_ahead = parameters[h_at][ahead] * w * (one - along_ahead)
+            has_behind, has_ahead = walled & wall_behind[p] == 0, walled & wall_ahead[p] == 0
+            arriving[2 * p] = from_behind if has_behind else zero
+            arriving[2 * p + 1] = from_ahead if has_ahead else zero
+            was[2 * p] = h_before * w * (one - along_before) if has_behind else zero
+            was[2 * p + 1] = h_before * w * (one + along_before) if has_ahead else zero
+            to_behind = h * w * (one - along) if has_behind else zero
+            to_ahead = h * w * (one + along) if has_ahead else zero
+            new += (arriving[2 * p] - to_behind) + (arriving[2 * p + 1] - to_ahead)
+            rest -= to_behind + to_ahead
+            rest_before -= was[2 * p] + was[2 * p + 1]
         if near & POPULATED:
             parameters[marked_at][n] = 1
         if not walled & POPULATED:
@@ -182,7 +182,7 @@ def _carrier_node(lattice: Lattice, places, precision, jit, at, of_scalars):
 def _scalar_node(lattice: Lattice, places, scalar: Carried, precision, jit, at):
     """Node function ``(neighbours, links, own, n, parameters)``: the step of a scalar."""
     real, count, place = precision.real, lattice.q - 1, tuple(places)
-    zero, one, two = real(0), real(1), real(2)
+    two = real(2)
     value_at, new_at, kept_at, *others = (at[name] for name in _parameters(scalar))
 
     def plain(neighbours, links, own, n, parameters):

@@ -76,7 +76,7 @@ class Carried(NamedTuple):
         return tuple(map(self.parameter, (*PARAMETERS, LEFT)[: len(PARAMETERS) + self.has_source]))
 
 
-#: production/2, decay/2, 1 / (1 + decay/2), the field of T, and that of T + S / 2h, with which a scalar with a source leaves
+#: production/2, decay/2, 1 / (1 + decay/2), the field of T, and, with a source, that of the T + S / 2h that leaves
 GAIN, LOSS, SHARE, VALUE, LEFT = "half_production", "half_decay", "share_kept", "value", "left"
 PARAMETERS = (*RATES, GAIN, LOSS, SHARE, VALUE)
 
@@ -164,6 +164,7 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
             even, odd = 0.5 * (left + opposed), 0.5 * (left - opposed)
             relaxed = left - parameters[given(RATES[0])] * even - parameters[given(RATES[1])] * odd
             found.append((amount + half) / density * leaving + relaxed)
+            found[-1][0] = np.where(is_own, found[-1][0], amount + half - found[-1][1:].sum(axis=0))
         return np.concatenate(found)
 
     def node(_, precision, jit, at):
@@ -216,10 +217,12 @@ def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
             leaving[2 * p + 2] = h * w[2 * p + 2] * (one - along)
             given += (values[2 * p + 1] - leaving[2 * p + 1]) + (values[2 * p + 2] - leaving[2 * p + 2])
         of_scalars(values, leaving, h, n, parameters)
-        values[0] += given
+        rest = h
         for p in range(pair_count):
             values[2 * p + 1] = leaving[2 * p + 1]
             values[2 * p + 2] = leaving[2 * p + 2]
+            rest -= leaving[2 * p + 1] + leaving[2 * p + 2]
+        values[0] = values[0] + given if walled & POPULATED else rest
         parameters[carrier_at][n] = h
 
     return jit(unroll(collide))
@@ -246,7 +249,7 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
         arrived = arrived if is_own else amount - half
         before, behind = arrived * per_h, (amount + half) * per_h
         even_rate, odd_rate = half_of * parameters[even_at], half_of * parameters[odd_at]
-        given = half + half
+        given, rest = half + half, amount + half
         for p in range(pair_count):
             up, down = values[first + 2 * p + 1], values[first + 2 * p + 2]
             one_way = up - before * values[2 * p + 1]
@@ -255,7 +258,8 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
             values[first + 2 * p + 1] = behind * leaving[2 * p + 1] + (one_way - (even + odd))
             values[first + 2 * p + 2] = behind * leaving[2 * p + 2] + (other_way - (even - odd))
             given += (up - values[first + 2 * p + 1]) + (down - values[first + 2 * p + 2])
-        values[first] += given
+            rest -= values[first + 2 * p + 1] + values[first + 2 * p + 2]
+        values[first] = values[first] + given if is_own else rest
         if is_own:
             parameters[value_at][n] = amount * per_h
             store(parameters, n, behind)

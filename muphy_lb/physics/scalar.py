@@ -235,9 +235,7 @@ class CarriedScalar:
         carried = scalar_at_rest(self.lattice, np.ones(1)) if carrier is None else carrier
         found = dict(zip(self.rows, leaving * carried, strict=True)) | {self.name: scalar}
         if self.has_source:
-            found[self.left] = leaving
-            if carrier is None:
-                found[self.left + A_STEP_AGO] = 2.0 * scalar - leaving
+            found |= {self.left: leaving, self.left + A_STEP_AGO: 2.0 * scalar - leaving}
         return found
 
     def carrier_start(self) -> dict[str, np.ndarray]:
@@ -420,6 +418,10 @@ class ScalarPhysics(Physics):
             odd, share = 0.5 * (left - left[each.lattice.opposite]), each.over(view.stride).conducts
             share = share / each.over(before).conducts if abs(each.over(before).conducts) > NOTHING else 0.0
             found |= {row: found[row] + share * part for row, part in zip(each.rows, odd, strict=True)}
+            if each.has_levels:
+                name = each.stored_values[-1]
+                change = view.local_field(name) - view.local_field(name + A_STEP_AGO)
+                found[name + A_STEP_AGO] = found[name] - view.stride / before * change
         return found
 
     def restarted_at_rest(self, view) -> dict[str, np.ndarray]:
