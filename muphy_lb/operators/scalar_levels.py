@@ -6,7 +6,7 @@ values with which a scalar arrives and leaves, and h_q the populations that the 
 
     g_q leaving = B h_q - r (g_q' arriving - A h_q' arriving)
 
-What has arrived the other way has left, a step before, the node where g_q is about to arrive. Summed over q,
+Populations that have arrived the other way left, a step before, the node at which g_q is about to arrive. Summed over q,
 
     (A h)(x, t + 1) = sum_q B(x - c_q, t) h_q(x - c_q, t) + r sum_q A(x - c_q, t) h_q'(x, t - 1) - r (B h)(x, t - 1)
 
