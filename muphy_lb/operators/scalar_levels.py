@@ -6,14 +6,20 @@ values with which a scalar arrives and leaves, and h_q the populations that the 
 
     g_q leaving = B h_q - r (g_q' arriving - A h_q' arriving)
 
-Populations that have arrived the other way left, a step before, the node at which g_q is about to arrive. Summed over q,
+Populations that arrived the other way had left, a step before, the node at which g_q will arrive. So, summed over q,
 
     (A h)(x, t + 1) = sum_q B(x - c_q, t) h_q(x - c_q, t) + r sum_q A(x - c_q, t) h_q'(x, t - 1) - r (B h)(x, t - 1)
 
 a scheme of three levels: a node needs a value of each of its neighbours and one of its own from a step before, in the
 place of all populations; to rounding it has the same values. Links into walls that let nothing through return what the
 node sends. For diffusion alone it is the scheme of Du Fort and Frankel; Ginzburg, Commun. Comput. Phys. 11, 1439 (2012)
-(from memory). It computes differences from the node's own T, which are 0 for a uniform scalar.
+(from memory). With differences from the node's own T it reads
+
+    h (T(t + 1) - T(t)) = sum_q (B - T)(x - c_q) h_q + r sum_q (A - T)(x - c_q) h_q'(t - 1) + m + gains
+    m(t + 1) = r h(t) (T(t + 1) - B(t)) + (1 - r) h(t + 1) e
+
+so that a uniform T stays as it is. m is the memory of a step; e is what rounding has left out of T(t + 1), which the
+sum of (1 - r) h T + m so keeps. Of h the field holds h - 1, which has more digits.
 
 At nodes whose links lead into openings, or walls that let something through, populations are needed one by one
 (``POPULATED``); these and their neighbours keep them, and are marked for the stage that collides them.
@@ -29,7 +35,7 @@ from muphy_lb.operators.operator import Operator, named
 from muphy_lb.operators.scalar_transport import (
     CARRIER,
     GAIN,
-    LEFT,
+    GAINED,
     LOSS,
     N_AXES,
     POPULATED,
@@ -42,7 +48,7 @@ from muphy_lb.operators.scalar_transport import (
 )
 from muphy_lb.operators.unroll import unroll
 
-KEPT = "share_reflected"  # r of a scalar
+KEPT, MEMORY = "share_reflected", "memory"  # r of a scalar, and the field of what it keeps of a step
 MARKED = "keeps_populations"  # name of the field of 1 at nodes that keep populations
 OLD = "_of_step_before"  # behind the name of a parameter, which holds what was two steps before until it is overwritten
 
@@ -72,8 +78,8 @@ def carried_by_levels(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
 
 
 def _parameters(scalar: Carried) -> tuple[str, ...]:
-    own = (LEFT + OLD, LEFT, GAIN, LOSS, SHARE) if scalar.has_source else ()
-    return tuple(map(scalar.parameter, (VALUE + OLD, VALUE, KEPT, *own)))
+    own = (GAINED + OLD, GAINED, GAIN, LOSS, SHARE) if scalar.has_source else ()
+    return tuple(map(scalar.parameter, (VALUE + OLD, VALUE, MEMORY, KEPT, *own)))
 
 
 def _places(lattice: Lattice, flow: Lattice) -> list[int]:
@@ -97,40 +103,42 @@ def _sent(lattice: Lattice, h, momentum, walled, stride) -> np.ndarray:
 
 def _advance(lattice: Lattice, scalars, source, n, parameters) -> None:
     opposite, moving, stride = lattice.opposite, np.arange(1, lattice.q), parameters[STRIDE]
-    walled, h, h_before = (parameters[name] for name in (WALLED, CARRIER + OLD, CARRIER))
+    walled, excess, excess_before = (parameters[name] for name in (WALLED, CARRIER + OLD, CARRIER))
     momentum, momentum_before = ([parameters[name + of] for name in MOMENTUM_FIELDS] for of in (OLD, ""))
-    arriving = _sent(lattice, h[source], [each[source] for each in momentum], walled[source], stride)
+    arriving = _sent(lattice, 1.0 + excess[source], [each[source] for each in momentum], walled[source], stride)
     arriving = arriving[moving, moving - 1]
-    left = _sent(lattice, h[n], [each[n] for each in momentum], walled[n], stride)
-    left_before = _sent(lattice, h_before[n], [each[n] for each in momentum_before], walled[n], stride)
-    is_wall = _into_walls(lattice, walled[n]) != 0
-    arriving = np.where(is_wall, left[opposite[1:]], arriving)
-    was, own_before = left_before[opposite[1:]], h_before[n]
-    h_before[n] = new = h[n] + (arriving - left[opposite[1:]]).sum(axis=0)
+    left = _sent(lattice, 1.0 + excess[n], [each[n] for each in momentum], walled[n], stride)
+    left_before = _sent(lattice, 1.0 + excess_before[n], [each[n] for each in momentum_before], walled[n], stride)
+    is_wall, returned = _into_walls(lattice, walled[n]) != 0, left[opposite[1:]]
+    arriving, was = np.where(is_wall, returned, arriving), left_before[opposite[1:]]
+    excess_before[n] = excess[n] + (arriving - returned).sum(axis=0)
+    h, new = 1.0 + excess[n], 1.0 + excess_before[n]
     for scalar in scalars:
         given = scalar.parameter
-        value, kept = parameters[given(VALUE + OLD)], parameters[given(KEPT)]
-        leaving, left_at = value, parameters[given(VALUE)]
+        own, kept = parameters[given(VALUE + OLD)][n], parameters[given(KEPT)]
+        memory = parameters[given(MEMORY)]
+        change = np.where(is_wall, 0.0, parameters[given(VALUE + OLD)][source] - own)
+        rise, gained = (change * (arriving + kept * was)).sum(axis=0) + memory[n], 0.0
         if scalar.has_source:
-            leaving, left_at = parameters[given(LEFT + OLD)], parameters[given(LEFT)]
-        own, behind = value[n], np.where(is_wall, leaving[n], leaving[source])
-        ahead = 2.0 * np.where(is_wall, own, value[source]) - behind
-        rise = ((behind - own) * arriving + kept * (ahead - own) * was).sum(axis=0)
-        rise += (leaving[n] - own) * (left[0] - kept * left_before[0]) - kept * (left_at[n] - own) * own_before
-        if not scalar.has_source:
-            left_at[n] = own + rise / new
-            continue
-        gain = parameters[given(GAIN)][n] if scalar.varies else parameters[given(GAIN)] / new
-        now = (own + rise / new + gain) * parameters[given(SHARE)]
+            gained, near = parameters[given(GAINED + OLD)][n], parameters[given(GAINED + OLD)][source]
+            rise += (np.where(is_wall, gained, near) * (arriving - kept * was)).sum(axis=0)
+            gain = parameters[given(GAIN)][n] if scalar.varies else parameters[given(GAIN)] / new
+            loss = parameters[given(LOSS)]
+            change = rise / new + gained * (left[0] - kept * left_before[0]) / new + gain - loss * own
+            change *= parameters[given(SHARE)]
+            parameters[given(GAINED)][n] = gain - loss * (own + change)
+        else:
+            change = rise / new
+        now = (own + change).astype(own.dtype)
+        memory[n] = kept * h * (change - gained) + (1.0 - kept) * new * (change - (now - own))
         parameters[given(VALUE)][n] = now
-        left_at[n] = now + gain - parameters[given(LOSS)] * now
 
 
 def _carrier_node(lattice: Lattice, places, precision, jit, at, of_scalars):
     """Node function ``(neighbours, n, parameters)``: the step of the carrier, then that of its scalars, which is
     ``of_scalars(neighbours, links, own, n, parameters)`` with what the carrier brings through links and brought the
-    other way a step before, both 0 at walls; and with the rest of its populations, the same a step before, h then, now,
-    and behind the step."""
+    other way a step before, both 0 at walls; and with the rest of its populations, the same a step before, h ahead of
+    the step and behind it."""
     real, pair_count, count = precision.real, lattice.q // 2, lattice.q - 1
     zero, one, per_speed, w = real(0), real(1), real(1.0 / float(lattice.cs2)), real(lattice.w[1])
     marked_at, walled_at, stride_at = at[MARKED], at[WALLED], at[STRIDE]
@@ -143,11 +151,12 @@ def _carrier_node(lattice: Lattice, places, precision, jit, at, of_scalars):
     def step(neighbours, n, parameters):
         walled, stride = parameters[walled_at][n], parameters[stride_at]
         near = walled
-        h, h_before = parameters[h_at][n], parameters[h_before_at][n]
+        excess = parameters[h_at][n]
+        h, h_before = one + excess, one + parameters[h_before_at][n]
         one_sided = walled ^ walled >> N_AXES
         arriving = [zero] * count
         was = [zero] * count
-        new, rest, rest_before = h, h, h_before
+        rest, rest_before = h, h_before
         for p in range(pair_count):
             factor = per_speed * (stride + stride if one_sided & bit[p] else stride)
             along, along_before = factor * parameters[momentum[p]][n], factor * parameters[momentum_before[p]][n]
@@ -158,8 +167,8 @@ def _carrier_node(lattice: Lattice, places, precision, jit, at, of_scalars):
             stride_ahead = stride + stride if (walls_ahead ^ walls_ahead >> N_AXES) & bit[p] else stride
             along_behind = per_speed * stride_behind * parameters[momentum[p]][behind]
             along_ahead = per_speed * stride_ahead * parameters[momentum[p]][ahead]
-            from_behind = parameters[h_at][behind] * w * (one + along_behind)
-            from_ahead = parameters[h_at][ahead] * w * (one - along_ahead)
+            from_behind = (one + parameters[h_at][behind]) * w * (one + along_behind)
+            from_ahead = (one + parameters[h_at][ahead]) * w * (one - along_ahead)
             has_behind, has_ahead = walled & wall_behind[p] == 0, walled & wall_ahead[p] == 0
             arriving[2 * p] = from_behind if has_behind else zero
             arriving[2 * p + 1] = from_ahead if has_ahead else zero
@@ -167,50 +176,58 @@ def _carrier_node(lattice: Lattice, places, precision, jit, at, of_scalars):
             was[2 * p + 1] = h_before * w * (one + along_before) if has_ahead else zero
             to_behind = h * w * (one - along) if has_behind else zero
             to_ahead = h * w * (one + along) if has_ahead else zero
-            new += (arriving[2 * p] - to_behind) + (arriving[2 * p + 1] - to_ahead)
+            excess += (arriving[2 * p] - to_behind) + (arriving[2 * p + 1] - to_ahead)
             rest -= to_behind + to_ahead
             rest_before -= was[2 * p] + was[2 * p + 1]
         if near & POPULATED:
             parameters[marked_at][n] = 1
         if not walled & POPULATED:
-            of_scalars(neighbours, (arriving, was), (rest, rest_before, h_before, new), n, parameters)
-            parameters[h_before_at][n] = new
+            of_scalars(neighbours, (arriving, was), (rest, rest_before, h, one + excess), n, parameters)
+            parameters[h_before_at][n] = excess
 
     return jit(unroll(step))
 
 
 def _scalar_node(lattice: Lattice, places, scalar: Carried, precision, jit, at):
     """Node function ``(neighbours, links, own, n, parameters)``: the step of a scalar."""
-    real, count, place = precision.real, lattice.q - 1, tuple(places)
-    two = real(2)
-    value_at, new_at, kept_at, *others = (at[name] for name in _parameters(scalar))
+    count, place, one = lattice.q - 1, tuple(places), precision.real(1)
+    value_at, new_at, memory_at, kept_at, *others = (at[name] for name in _parameters(scalar))
+
+    def keep(parameters, n, own, change, gained):
+        _, _, before, h = own
+        value, kept = parameters[value_at][n], parameters[kept_at]
+        now = value + change
+        parameters[new_at][n] = now
+        rounded = change - (now - value)
+        parameters[memory_at][n] = kept * before * (change - gained) + (one - kept) * h * rounded
+
+    keep = jit(keep)
 
     def plain(neighbours, links, own, n, parameters):
         arriving, was = links
-        _, _, h_before, h = own
-        value, kept = parameters[value_at][n], parameters[kept_at]
-        rise = -kept * h_before * (parameters[new_at][n] - value)
+        value, kept, rise = parameters[value_at][n], parameters[kept_at], parameters[memory_at][n]
         for k in range(count):
             rise += (parameters[value_at][neighbours[place[k]]] - value) * (arriving[k] + kept * was[k])
-        parameters[new_at][n] = value + rise / h
+        keep(parameters, n, own, rise / own[3], zero)
 
+    zero = precision.real(0)
     if not scalar.has_source:
         return jit(unroll(plain))
-    left_at, left_new_at, gain_at, loss_at, share_at = others
+    gained_at, gained_new_at, gain_at, loss_at, share_at = others
     gain_of = jit((lambda given, h, n: given[n]) if scalar.varies else (lambda given, h, n: given / h))
 
     def with_source(neighbours, links, own, n, parameters):
         arriving, was = links
-        rest, rest_before, h_before, h = own
-        value, kept, left = parameters[value_at][n], parameters[kept_at], parameters[left_at][n]
-        rise = (left - value) * (rest - kept * rest_before) - kept * h_before * (parameters[left_new_at][n] - value)
+        rest, rest_before, _, h = own
+        value, kept, gained = parameters[value_at][n], parameters[kept_at], parameters[gained_at][n]
+        rise = parameters[memory_at][n] + gained * (rest - kept * rest_before)
         for k in range(count):
-            behind = parameters[left_at][neighbours[place[k]]]
-            ahead = two * parameters[value_at][neighbours[place[k]]] - behind
-            rise += (behind - value) * arriving[k] + kept * (ahead - value) * was[k]
-        gain = gain_of(parameters[gain_at], h, n)
-        now = (value + rise / h + gain) * parameters[share_at]
-        parameters[new_at][n] = now
-        parameters[left_new_at][n] = now + gain - parameters[loss_at] * now
+            difference = parameters[value_at][neighbours[place[k]]] - value
+            near = parameters[gained_at][neighbours[place[k]]]
+            rise += (difference + near) * arriving[k] + kept * (difference - near) * was[k]
+        gain, loss = gain_of(parameters[gain_at], h, n), parameters[loss_at]
+        change = (rise / h + gain - loss * value) * parameters[share_at]
+        keep(parameters, n, own, change, gained)
+        parameters[gained_new_at][n] = gain - loss * (value + change)
 
     return jit(unroll(with_source))

@@ -47,7 +47,7 @@ Rate = float | np.ndarray
 
 PRODUCT = 0.25
 RATES = ("rate_even", "rate_odd")
-CARRIER = "carrier_of_node"  # name of the parameter that is the field of h
+CARRIER = "carrier_of_node"  # name of the parameter that is the field of h - 1
 STRIDE = "steps_at_once"  # that of the factor of the momentum: how many steps of the flow one of the scalars takes
 #: that of the field with a bit for each link along an axis that leads into a wall: x, y, z ahead, then behind; and
 #: ``POPULATED`` where the populations that arrive are needed one by one
@@ -73,11 +73,11 @@ class Carried(NamedTuple):
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of all that its collision reads and writes."""
-        return tuple(map(self.parameter, (*PARAMETERS, LEFT)[: len(PARAMETERS) + self.has_source]))
+        return tuple(map(self.parameter, (*PARAMETERS, GAINED)[: len(PARAMETERS) + self.has_source]))
 
 
-#: production/2, decay/2, 1 / (1 + decay/2), the field of T, and, with a source, that of the T + S / 2h that leaves
-GAIN, LOSS, SHARE, VALUE, LEFT = "half_production", "half_decay", "share_kept", "value", "left"
+#: production/2, decay/2, 1 / (1 + decay/2), the field of T, and, with a source, that of S / 2h
+GAIN, LOSS, SHARE, VALUE, GAINED = "half_production", "half_decay", "share_kept", "value", "gained"
 PARAMETERS = (*RATES, GAIN, LOSS, SHARE, VALUE)
 
 
@@ -143,8 +143,8 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
         velocity = [parameters[name][n] * own for name, own in zip(MOMENTUM_FIELDS, factors, strict=True)]
         shares = lattice.w[:, None] * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2))
         arriving, is_own = values[:q_count], walled & POPULATED != 0
-        density = np.where(is_own, added(arriving), parameters[CARRIER][n])
-        parameters[CARRIER][n] = density
+        density = np.where(is_own, added(arriving), 1.0 + parameters[CARRIER][n])
+        parameters[CARRIER][n] = np.where(is_own, density - 1.0, parameters[CARRIER][n])
         leaving = shares * density
         found = [leaving]
         for number, scalar in enumerate(scalars, start=1):
@@ -158,7 +158,7 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
             arrived = np.where(is_own, added(own), amount - half)
             parameters[given(VALUE)][n] = np.where(is_own, amount / density, parameters[given(VALUE)][n])
             if scalar.has_source:
-                parameters[given(LEFT)][n] = np.where(is_own, (amount + half) / density, parameters[given(LEFT)][n])
+                parameters[given(GAINED)][n] = np.where(is_own, half / density, parameters[given(GAINED)][n])
             left = own - arrived / density * arriving
             opposed = left[lattice.opposite]
             even, odd = 0.5 * (left + opposed), 0.5 * (left - opposed)
@@ -209,7 +209,7 @@ def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
         h = zero
         for q in range(q_count):
             h += values[q]
-        h = h if walled & POPULATED else parameters[carrier_at][n]
+        h = h if walled & POPULATED else one + parameters[carrier_at][n]
         given = zero
         for p in range(pair_count):
             along = per_speed * (cx[2 * p + 1] * ux + cy[2 * p + 1] * uy + cz[2 * p + 1] * uz)
@@ -223,7 +223,8 @@ def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
             values[2 * p + 2] = leaving[2 * p + 2]
             rest -= leaving[2 * p + 1] + leaving[2 * p + 2]
         values[0] = values[0] + given if walled & POPULATED else rest
-        parameters[carrier_at][n] = h
+        if walled & POPULATED:
+            parameters[carrier_at][n] = h - one
 
     return jit(unroll(collide))
 
@@ -233,7 +234,7 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
     real, q_count, pair_count, first = precision.real, lattice.q, lattice.q // 2, number * lattice.q
     zero, one, half_of = real(0), real(1), real(0.5)
     even_at, odd_at, gain_at, loss_at, share_at, value_at = (at[scalar.parameter(what)] for what in PARAMETERS)
-    walled_at, store = at[WALLED], storing_left(scalar, jit, at)
+    walled_at, store = at[WALLED], _storing_gained(scalar, jit, at)
     gain_of = jit((lambda h, given, n: h * given[n]) if scalar.varies else (lambda h, given, n: given))
     meet = _slope_node(scalar.slope_along, first, precision, jit, at)
 
@@ -262,19 +263,19 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
         values[first] = values[first] + given if is_own else rest
         if is_own:
             parameters[value_at][n] = amount * per_h
-            store(parameters, n, behind)
+            store(parameters, n, half * per_h)
 
     return jit(unroll(collide))
 
 
-def storing_left(scalar: Carried, jit, at):
-    """Node function ``(parameters, n, left)`` that stores what a scalar with a source leaves with."""
+def _storing_gained(scalar: Carried, jit, at):
+    """Node function ``(parameters, n, gained)`` that stores what a scalar with a source gains in half a step."""
     if not scalar.has_source:
-        return jit(lambda parameters, n, left: None)
-    left_at = at[scalar.parameter(LEFT)]
+        return jit(lambda parameters, n, gained: None)
+    gained_at = at[scalar.parameter(GAINED)]
 
-    def store(parameters, n, left):
-        parameters[left_at][n] = left
+    def store(parameters, n, gained):
+        parameters[gained_at][n] = gained
 
     return jit(store)
 

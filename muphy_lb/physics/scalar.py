@@ -30,7 +30,6 @@ from muphy_lb.lattice import Lattice, scalar_lattice
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
-    A_STEP_AGO,
     AT_NEIGHBOURS,
     BEFORE,
     Field,
@@ -42,11 +41,11 @@ from muphy_lb.model.model import (
 )
 from muphy_lb.operators import MOMENTUM_FIELDS, STORE_MOMENTUM
 from muphy_lb.operators.observers import CARRYING_FIELDS, STORE_CARRYING
-from muphy_lb.operators.scalar_levels import KEPT, MARKED, OLD, carried_by_levels
+from muphy_lb.operators.scalar_levels import KEPT, MARKED, MEMORY, OLD, carried_by_levels
 from muphy_lb.operators.scalar_transport import (
     CARRIER,
     GAIN,
-    LEFT,
+    GAINED,
     LOSS,
     N_AXES,
     POPULATED,
@@ -150,7 +149,7 @@ class CarriedScalar:
 
     @property
     def carrier(self) -> str:
-        """Name of the field of its carrier h."""
+        """Name of the field of its carrier, h - 1."""
         return f"{self.group or self.name}_carrier"
 
     @property
@@ -178,9 +177,10 @@ class CarriedScalar:
         """Values of the parameters of its operators."""
         loss, rates = 0.5 * self.decay, scalar_rates(self.lattice, self.diffusivity)
         gain = FieldValue(self.half_gain) if self.half_gain else 0.5 * self.production
-        values: dict[str, Value] = {GAIN: gain, LOSS: loss, SHARE: 1.0 / (1.0 + loss), KEPT: 1.0 - float(rates[1])}
-        for what, field in ((VALUE, self.name), (LEFT, self.left)):
+        values: dict[str, Value] = {GAIN: gain, LOSS: loss, SHARE: 1.0 / (1.0 + loss), KEPT: self.reflected}
+        for what, field in ((VALUE, self.name), (GAINED, self.gained)):
             values |= {what: FieldValue(field, is_new=True), what + OLD: FieldValue(field)}
+        values[MEMORY] = FieldValue(self.memory)
         values |= dict(zip(RATES, map(float, rates), strict=True))
         return {self.kind.parameter(what): value for what, value in values.items()}
 
@@ -189,6 +189,11 @@ class CarriedScalar:
         """The share of a gradient in its populations that leave, along it and in its measure."""
         _, odd_rate = scalar_rates(self.lattice, self.diffusivity)
         return 1.0 - 1.0 / float(odd_rate)
+
+    @property
+    def reflected(self) -> float:
+        """The share r of what arrives one way that leaves the other way, with a minus."""
+        return 1.0 - float(scalar_rates(self.lattice, self.diffusivity)[1])
 
     @property
     def kind(self) -> Carried:
@@ -206,14 +211,19 @@ class CarriedScalar:
         return self.slope_along < 0
 
     @property
-    def left(self) -> str:
-        """Name of the field of T + S / 2h, with which it leaves nodes, if it has a source."""
-        return left_of(self.name)
+    def gained(self) -> str:
+        """Name of the field of S / 2h, if it has a source."""
+        return gained_of(self.name)
+
+    @property
+    def memory(self) -> str:
+        """Name of the field of what it keeps of a step, if it is carried without populations."""
+        return memory_of(self.name)
 
     @property
     def stored_values(self) -> tuple[str, ...]:
         """Names of the fields of its values at nodes."""
-        return (self.name, self.left) if self.has_source else (self.name,)
+        return (self.name, self.gained) if self.has_source else (self.name,)
 
     def over(self, n_steps: int) -> "CarriedScalar":
         """The scalar in steps as long as some of these."""
@@ -235,14 +245,16 @@ class CarriedScalar:
         carried = scalar_at_rest(self.lattice, np.ones(1)) if carrier is None else carrier
         found = dict(zip(self.rows, leaving * carried, strict=True)) | {self.name: scalar}
         if self.has_source:
-            found |= {self.left: leaving, self.left + A_STEP_AGO: 2.0 * scalar - leaving}
+            found[self.gained] = leaving - scalar
+        if self.has_levels:
+            found[self.memory] = self.reflected * (leaving - scalar)
         return found
 
     def carrier_start(self) -> dict[str, np.ndarray]:
         """The carrier's fields at step 0."""
         one, momentum = np.ones(1), CARRYING_FIELDS if self.has_levels else ()
         rows = dict(zip(self.carrier_rows, scalar_at_rest(self.lattice, one), strict=True))
-        return rows | {self.carrier: one} | dict.fromkeys(momentum, np.zeros(1))
+        return rows | dict.fromkeys((self.carrier, *momentum), np.zeros(1))
 
     def scaled(self, stored: np.ndarray) -> np.ndarray:
         """Values in SI units of stored ones, in their precision."""
@@ -258,9 +270,14 @@ class CarriedScalar:
         return None if stored is None else self.values_si(stored)
 
 
-def left_of(name: str) -> str:
-    """Name of the field of T + S / 2h of a scalar."""
-    return f"{name}_left"
+def gained_of(name: str) -> str:
+    """Name of the field of S / 2h of a scalar."""
+    return f"{name}_gained"
+
+
+def memory_of(name: str) -> str:
+    """Name of the field of what a scalar keeps of a step."""
+    return f"{name}_memory"
 
 
 def carrier_boundary(scalars: tuple[CarriedScalar, ...]) -> ScalarBoundary:
@@ -333,22 +350,24 @@ def _by_levels(flow: Flow, scalars, stage: Stage, sets: Sequence[ScalarSet]) -> 
     values, momentum = {**stage.parameters, MARKED: FieldValue(keeping)}, CARRYING_FIELDS[: first.dimension]
     for name, field in zip((CARRIER, *MOMENTUM_FIELDS), (first.carrier, *CARRYING_FIELDS), strict=True):
         values[name + OLD] = FieldValue(field)
-    own, behind = (first.carrier, *momentum), tuple(each.stored_values[-1] for each in scalars)
+    memories = tuple(each.memory for each in scalars)
     levels = Stage(
         f"{stage.name}_levels",
         (carried_by_levels(first.lattice, tuple(each.kind for each in scalars)),),
         values,
         reads=(
             *(name + AT_NEIGHBOURS for name in (links, *CARRYING_FIELDS, *stage.writes[1:])),
-            *(name + BEFORE for name in (*own, *behind)),
+            *(name + BEFORE for name in (first.carrier, *momentum)),
+            *memories,
             *filter(None, (each.half_gain for each in scalars)),
         ),
-        writes=(*stage.writes[1:], keeping),
+        writes=(*stage.writes[1:], *memories, keeping),
     )
     both = Field("", outside=0.0, is_state=True, alternates=True, guarded=True)
     fields = (
         *(replace(both, name=name) for name in stage.writes[1:]),
         *(replace(both, name=name, is_state=name in momentum) for name in CARRYING_FIELDS),
+        *(Field(name, is_state=True) for name in memories),
         Field(links, dtype=np.int8, fixed=partial(links_into_walls, sets=sets), outside=0),
         Field(keeping, dtype=np.int8),
     )
@@ -419,10 +438,18 @@ class ScalarPhysics(Physics):
             share = share / each.over(before).conducts if abs(each.over(before).conducts) > NOTHING else 0.0
             found |= {row: found[row] + share * part for row, part in zip(each.rows, odd, strict=True)}
             if each.has_levels:
-                name = each.stored_values[-1]
-                change = view.local_field(name) - view.local_field(name + A_STEP_AGO)
-                found[name + A_STEP_AGO] = found[name] - view.stride / before * change
+                rates = view.stride / before, each.over(before).reflected, each.over(view.stride).reflected
+                found[each.memory] = self._memory(view, each, found.get(each.gained, 0.0), *rates)
         return found
+
+    def _memory(self, view, scalar: CarriedScalar, gained, longer: float, before: float, now: float) -> np.ndarray:
+        """(n,) memories of a step where steps become longer and shares reflected others; what has changed in the last
+        step goes on, if that is known. ``gained``: half of what a node gains in a longer step."""
+        h, change = 1.0 + view.local_field(scalar.carrier), 0.0
+        if abs(before) > NOTHING:
+            of_source = view.local_field(scalar.gained) if scalar.has_source else 0.0
+            change = view.local_field(scalar.memory) / (before * h) + of_source
+        return now * h * (longer * change - gained)
 
     def restarted_at_rest(self, view) -> dict[str, np.ndarray]:
         """The same without gradients."""

@@ -47,7 +47,8 @@ def age_mean(simulation, folder):
 
 def total_age(simulation):
     """The amount of age that has left all nodes."""
-    return (simulation.model_field("age_left") * simulation.model_field("age_carrier")).sum()
+    left = simulation.model_field("age") + simulation.model_field("age_gained")
+    return (left * (1.0 + simulation.model_field("age_carrier"))).sum()
 
 
 @pytest.mark.parametrize("streaming", ["pull", "push", "aa"])

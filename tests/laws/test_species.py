@@ -38,7 +38,8 @@ UPTAKE = [BOTTOM | {"species_uptake_m_s": {"drug": 1e-3}}, TOP | {"species_flux"
 def total(simulation, name="drug"):
     """The amount of a species that has left all nodes."""
     scalar = next(each for each in simulation.physics[0].scalars if each.name == name)
-    return (simulation.model_field(scalar.stored_values[-1]) * simulation.model_field(scalar.carrier)).sum()
+    left = sum(map(simulation.model_field, scalar.stored_values))
+    return (left * (1.0 + simulation.model_field(scalar.carrier))).sum()
 
 
 def told(simulation):

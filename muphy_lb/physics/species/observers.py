@@ -104,7 +104,7 @@ class SpeciesTold:
         given = view.model_field(scalar.half_gain or scalar.name)
         if carrier is None or given is None:
             return None
-        amounts = given.astype(np.float64) * carrier
+        amounts = given.astype(np.float64) * (1.0 + carrier)
         gains = 2.0 / view.stride * amounts if scalar.half_gain else scalar.production - scalar.decay * amounts
         return float(np.sum(gains))
 
@@ -168,7 +168,7 @@ class SpeciesTold:
         if numbers is None or values is None or carrier is None:
             return None
         n_outlets, first_opening = len(self.outlets), len(self.outlets) + 1 + len(self.walls)
-        held = float(np.sum(values * carrier, dtype=np.float64))
+        held = float(np.sum(values * (1.0 + carrier), dtype=np.float64))
         leaves = dict(zip(self.outlets, numbers[:n_outlets], strict=True))
         return {
             "unit": self.scalar.unit,

@@ -38,7 +38,8 @@ from muphy_lb.physics.scalar import (
     CarriedScalar,
     Condition,
     ScalarPhysics,
-    left_of,
+    gained_of,
+    memory_of,
     refuse_half_precision,
     scalar_boundary,
 )
@@ -91,8 +92,8 @@ class Species(ScalarPhysics):
     def __init__(self, case, header: GeometryHeader, units: Units):
         refuse_half_precision(case, "[[species]]")
         names = tuple(each.name for each in case.species)
-        taken = (*TAKEN, *MOMENTUM_FIELDS, *CARRYING_FIELDS, PART, PARTS, *map(changes_of, names), *map(left_of, names))
-        taken += tuple(name + WALL_FLUX for name in names)
+        taken = (*TAKEN, *MOMENTUM_FIELDS, *CARRYING_FIELDS, PART, PARTS, *(name + WALL_FLUX for name in names))
+        taken += tuple(of(name) for of in (changes_of, gained_of, memory_of) for name in names)
         beginnings = tuple(name + POPULATIONS for name in names)
         for name in names:
             if name in taken or name.startswith(beginnings):
