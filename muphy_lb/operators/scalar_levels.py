@@ -30,19 +30,19 @@ from functools import cache
 import numpy as np
 
 from muphy_lb.lattice import Lattice, combined
-from muphy_lb.operators.observers import MOMENTUM_FIELDS
+from muphy_lb.operators.observers import CARRYING_FIELDS, N_AXES
 from muphy_lb.operators.operator import Operator, named
 from muphy_lb.operators.scalar_transport import (
     CARRIER,
     GAIN,
     GAINED,
+    LINKS,
     LOSS,
-    N_AXES,
+    NEAR,
     POPULATED,
     SHARE,
     STRIDE,
     VALUE,
-    WALLED,
     Carried,
     in_turn,
 )
@@ -58,9 +58,9 @@ def carried_by_levels(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
     """The step of a carrier on the scalars' ``lattice`` and of some scalars that it carries: stores h and every T."""
 
     def reference(neighbours, n, flow, parameters):
-        is_populated = parameters[WALLED][n] & POPULATED != 0
+        is_populated = parameters[LINKS][n] & POPULATED != 0
         source = neighbours[_places(lattice, flow)]
-        near = (parameters[WALLED][source] & POPULATED != 0) & (_into_walls(lattice, parameters[WALLED][n]) == 0)
+        near = (parameters[LINKS][source] & POPULATED != 0) & (_into_walls(lattice, parameters[LINKS][n]) == 0)
         parameters[MARKED][n[is_populated | near.any(axis=0)]] = 1
         with np.errstate(divide="ignore", invalid="ignore"):  # before a start there is nothing: it is overwritten
             _advance(lattice, scalars, source[:, ~is_populated], n[~is_populated], parameters)
@@ -70,10 +70,10 @@ def carried_by_levels(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
         each = [_scalar_node(lattice, places, scalar, *how) for scalar in scalars]
         return _carrier_node(lattice, places, *how, in_turn(each, jit))
 
-    momenta = [name for each in MOMENTUM_FIELDS for name in (each + OLD, each)]
+    momenta = [name for each in CARRYING_FIELDS for name in (each + OLD, each)]
     of_scalars = (name for scalar in scalars for name in _parameters(scalar))
     name = "-".join(f"{each.name}{'-varying' * each.varies}{'-source' * each.has_source}" for each in scalars)
-    parameters = named(MARKED, WALLED, STRIDE, CARRIER + OLD, CARRIER, *momenta, *of_scalars)
+    parameters = named(MARKED, LINKS, STRIDE, CARRIER + OLD, CARRIER, *momenta, *of_scalars)
     return Operator(f"levels-{lattice.name}-{name}", reference, node, parameters)
 
 
@@ -93,22 +93,21 @@ def _into_walls(lattice: Lattice, walled: np.ndarray) -> np.ndarray:
     return np.array([walled >> bit & 1 for bit in bits])
 
 
-def _sent(lattice: Lattice, h, momentum, walled, stride) -> np.ndarray:
+def _sent(lattice: Lattice, h, momentum, stride) -> np.ndarray:
     """(Q, ...) populations of the carrier that leave nodes."""
-    one_sided = walled ^ walled >> N_AXES
-    velocity = [stride * own * (1 + (one_sided >> axis & 1)) for axis, own in enumerate(momentum)]
     weights = lattice.w.reshape(-1, *(1 for _ in np.shape(h)))
+    velocity = [stride * own for own in momentum]
     return weights * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2)) * h
 
 
 def _advance(lattice: Lattice, scalars, source, n, parameters) -> None:
     opposite, moving, stride = lattice.opposite, np.arange(1, lattice.q), parameters[STRIDE]
-    walled, excess, excess_before = (parameters[name] for name in (WALLED, CARRIER + OLD, CARRIER))
-    momentum, momentum_before = ([parameters[name + of] for name in MOMENTUM_FIELDS] for of in (OLD, ""))
-    arriving = _sent(lattice, 1.0 + excess[source], [each[source] for each in momentum], walled[source], stride)
+    walled, excess, excess_before = (parameters[name] for name in (LINKS, CARRIER + OLD, CARRIER))
+    momentum, momentum_before = ([parameters[name + of] for name in CARRYING_FIELDS] for of in (OLD, ""))
+    arriving = _sent(lattice, 1.0 + excess[source], [each[source] for each in momentum], stride)
     arriving = arriving[moving, moving - 1]
-    left = _sent(lattice, 1.0 + excess[n], [each[n] for each in momentum], walled[n], stride)
-    left_before = _sent(lattice, 1.0 + excess_before[n], [each[n] for each in momentum_before], walled[n], stride)
+    left = _sent(lattice, 1.0 + excess[n], [each[n] for each in momentum], stride)
+    left_before = _sent(lattice, 1.0 + excess_before[n], [each[n] for each in momentum_before], stride)
     is_wall, returned = _into_walls(lattice, walled[n]) != 0, left[opposite[1:]]
     arriving, was = np.where(is_wall, returned, arriving), left_before[opposite[1:]]
     excess_before[n] = excess[n] + (arriving - returned).sum(axis=0)
@@ -138,37 +137,39 @@ def _carrier_node(lattice: Lattice, places, precision, jit, at, of_scalars):
     """Node function ``(neighbours, n, parameters)``: the step of the carrier, then that of its scalars, which is
     ``of_scalars(neighbours, links, own, n, parameters)`` with what the carrier brings through links and brought the
     other way a step before, both 0 at walls; and with the rest of its populations, the same a step before, h ahead of
-    the step and behind it."""
+    the step and behind it, and 1 / h."""
     real, pair_count, count = precision.real, lattice.q // 2, lattice.q - 1
     zero, one, per_speed, w = real(0), real(1), real(1.0 / float(lattice.cs2)), real(lattice.w[1])
-    marked_at, walled_at, stride_at = at[MARKED], at[WALLED], at[STRIDE]
+    marked_at, walled_at, stride_at = at[MARKED], at[LINKS], at[STRIDE]
     h_at, h_before_at = at[CARRIER + OLD], at[CARRIER]
-    momentum = tuple(at[name + OLD] for name in MOMENTUM_FIELDS)
-    momentum_before = tuple(at[name] for name in MOMENTUM_FIELDS)
+    momentum = tuple(at[name + OLD] for name in CARRYING_FIELDS)
+    momentum_before = tuple(at[name] for name in CARRYING_FIELDS)
     place, bit = tuple(places), tuple(1 << axis for axis in range(N_AXES))
     wall_ahead, wall_behind = bit, tuple(1 << N_AXES + axis for axis in range(N_AXES))
 
+    def mark(neighbours, n, parameters):
+        near = parameters[walled_at][n]
+        for k in range(count):
+            near |= parameters[walled_at][neighbours[place[k]]]
+        if near & POPULATED:
+            parameters[marked_at][n] = 1
+
+    mark = jit(unroll(mark))
+
     def step(neighbours, n, parameters):
         walled, stride = parameters[walled_at][n], parameters[stride_at]
-        near = walled
         excess = parameters[h_at][n]
         h, h_before = one + excess, one + parameters[h_before_at][n]
-        one_sided = walled ^ walled >> N_AXES
+        per_momentum = per_speed * stride
         arriving = [zero] * count
         was = [zero] * count
         rest, rest_before = h, h_before
         for p in range(pair_count):
-            factor = per_speed * (stride + stride if one_sided & bit[p] else stride)
-            along, along_before = factor * parameters[momentum[p]][n], factor * parameters[momentum_before[p]][n]
+            along = per_momentum * parameters[momentum[p]][n]
+            along_before = per_momentum * parameters[momentum_before[p]][n]
             behind, ahead = neighbours[place[2 * p]], neighbours[place[2 * p + 1]]
-            walls_behind, walls_ahead = parameters[walled_at][behind], parameters[walled_at][ahead]
-            near |= walls_behind | walls_ahead
-            stride_behind = stride + stride if (walls_behind ^ walls_behind >> N_AXES) & bit[p] else stride
-            stride_ahead = stride + stride if (walls_ahead ^ walls_ahead >> N_AXES) & bit[p] else stride
-            along_behind = per_speed * stride_behind * parameters[momentum[p]][behind]
-            along_ahead = per_speed * stride_ahead * parameters[momentum[p]][ahead]
-            from_behind = (one + parameters[h_at][behind]) * w * (one + along_behind)
-            from_ahead = (one + parameters[h_at][ahead]) * w * (one - along_ahead)
+            from_behind = (one + parameters[h_at][behind]) * w * (one + per_momentum * parameters[momentum[p]][behind])
+            from_ahead = (one + parameters[h_at][ahead]) * w * (one - per_momentum * parameters[momentum[p]][ahead])
             has_behind, has_ahead = walled & wall_behind[p] == 0, walled & wall_ahead[p] == 0
             arriving[2 * p] = from_behind if has_behind else zero
             arriving[2 * p + 1] = from_ahead if has_ahead else zero
@@ -179,10 +180,12 @@ def _carrier_node(lattice: Lattice, places, precision, jit, at, of_scalars):
             excess += (arriving[2 * p] - to_behind) + (arriving[2 * p + 1] - to_ahead)
             rest -= to_behind + to_ahead
             rest_before -= was[2 * p] + was[2 * p + 1]
-        if near & POPULATED:
-            parameters[marked_at][n] = 1
+        if walled & NEAR:
+            mark(neighbours, n, parameters)
         if not walled & POPULATED:
-            of_scalars(neighbours, (arriving, was), (rest, rest_before, h, one + excess), n, parameters)
+            of_scalars(
+                neighbours, (arriving, was), (rest, rest_before, h, one + excess, one / (one + excess)), n, parameters
+            )
             parameters[h_before_at][n] = excess
 
     return jit(unroll(step))
@@ -194,7 +197,7 @@ def _scalar_node(lattice: Lattice, places, scalar: Carried, precision, jit, at):
     value_at, new_at, memory_at, kept_at, *others = (at[name] for name in _parameters(scalar))
 
     def keep(parameters, n, own, change, gained):
-        _, _, before, h = own
+        _, _, before, h, _ = own
         value, kept = parameters[value_at][n], parameters[kept_at]
         now = value + change
         parameters[new_at][n] = now
@@ -208,25 +211,25 @@ def _scalar_node(lattice: Lattice, places, scalar: Carried, precision, jit, at):
         value, kept, rise = parameters[value_at][n], parameters[kept_at], parameters[memory_at][n]
         for k in range(count):
             rise += (parameters[value_at][neighbours[place[k]]] - value) * (arriving[k] + kept * was[k])
-        keep(parameters, n, own, rise / own[3], zero)
+        keep(parameters, n, own, rise * own[4], zero)
 
     zero = precision.real(0)
     if not scalar.has_source:
         return jit(unroll(plain))
     gained_at, gained_new_at, gain_at, loss_at, share_at = others
-    gain_of = jit((lambda given, h, n: given[n]) if scalar.varies else (lambda given, h, n: given / h))
+    gain_of = jit((lambda given, per_h, n: given[n]) if scalar.varies else (lambda given, per_h, n: given * per_h))
 
     def with_source(neighbours, links, own, n, parameters):
         arriving, was = links
-        rest, rest_before, _, h = own
+        rest, rest_before, _, _, per_h = own
         value, kept, gained = parameters[value_at][n], parameters[kept_at], parameters[gained_at][n]
         rise = parameters[memory_at][n] + gained * (rest - kept * rest_before)
         for k in range(count):
             difference = parameters[value_at][neighbours[place[k]]] - value
             near = parameters[gained_at][neighbours[place[k]]]
             rise += (difference + near) * arriving[k] + kept * (difference - near) * was[k]
-        gain, loss = gain_of(parameters[gain_at], h, n), parameters[loss_at]
-        change = (rise / h + gain - loss * value) * parameters[share_at]
+        gain, loss = gain_of(parameters[gain_at], per_h, n), parameters[loss_at]
+        change = (rise * per_h + gain - loss * value) * parameters[share_at]
         keep(parameters, n, own, change, gained)
         parameters[gained_new_at][n] = gain - loss * (value + change)
 

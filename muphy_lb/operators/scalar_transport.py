@@ -39,7 +39,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.lattice import Lattice, added, combined
-from muphy_lb.operators.observers import MOMENTUM_FIELDS
+from muphy_lb.operators.observers import CARRYING_FIELDS, N_AXES
 from muphy_lb.operators.operator import Operator, constants, named
 from muphy_lb.operators.unroll import unroll
 
@@ -49,11 +49,10 @@ PRODUCT = 0.25
 RATES = ("rate_even", "rate_odd")
 CARRIER = "carrier_of_node"  # name of the parameter that is the field of h - 1
 STRIDE = "steps_at_once"  # that of the factor of the momentum: how many steps of the flow one of the scalars takes
-#: that of the field with a bit for each link along an axis that leads into a wall: x, y, z ahead, then behind; and
-#: ``POPULATED`` where the populations that arrive are needed one by one
-WALLED = "links_into_walls"
-N_AXES = 3
-POPULATED = 1 << 2 * N_AXES
+#: that of the field with a bit for each link along an axis that leads into a wall: x, y, z ahead, then behind; with
+#: ``POPULATED`` where the populations that arrive are needed one by one, and ``NEAR`` where a neighbour may be one
+LINKS = "links_of_node"
+POPULATED, NEAR = 1 << 2 * N_AXES, 1 << 2 * N_AXES + 1
 
 
 class Carried(NamedTuple):
@@ -137,10 +136,8 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
             return collided(values, n, parameters)
 
     def collided(values, n, parameters):
-        walled = parameters[WALLED][n]
-        one_sided = walled ^ walled >> N_AXES
-        factors = parameters[STRIDE] * (1 + (one_sided >> np.arange(N_AXES)[:, None] & 1))
-        velocity = [parameters[name][n] * own for name, own in zip(MOMENTUM_FIELDS, factors, strict=True)]
+        walled = parameters[LINKS][n]
+        velocity = [parameters[name][n] * parameters[STRIDE] for name in CARRYING_FIELDS]
         shares = lattice.w[:, None] * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2))
         arriving, is_own = values[:q_count], walled & POPULATED != 0
         density = np.where(is_own, added(arriving), 1.0 + parameters[CARRIER][n])
@@ -173,7 +170,7 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
 
     of_scalars = (name for scalar in scalars for name in scalar.parameters)
     name = "-".join(f"{scalar.name}{'-varying' * scalar.varies}{_slope(scalar)}" for scalar in scalars)
-    parameters = named(CARRIER, WALLED, STRIDE, *MOMENTUM_FIELDS, *of_scalars)
+    parameters = named(CARRIER, LINKS, STRIDE, *CARRYING_FIELDS, *of_scalars)
     return Operator(f"carried-{lattice.name}-{name}", reference, node, parameters)
 
 
@@ -195,16 +192,12 @@ def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
     real, q_count, pair_count = precision.real, lattice.q, lattice.q // 2
     w, cx, cy, cz = constants(lattice, precision)
     zero, one, per_speed = real(0), real(1), real(1.0 / float(lattice.cs2))
-    carrier_at, walled_at, stride_at = at[CARRIER], at[WALLED], at[STRIDE]
-    x, y, z = (at[name] for name in MOMENTUM_FIELDS)
+    carrier_at, walled_at, stride_at = at[CARRIER], at[LINKS], at[STRIDE]
+    x, y, z = (at[name] for name in CARRYING_FIELDS)
 
     def collide(values, n, parameters):
         stride, walled = parameters[stride_at], parameters[walled_at][n]
         ux, uy, uz = stride * parameters[x][n], stride * parameters[y][n], stride * parameters[z][n]
-        one_sided = walled ^ walled >> N_AXES
-        ux += ux if one_sided & 1 else zero
-        uy += uy if one_sided & 2 else zero
-        uz += uz if one_sided & 4 else zero
         leaving = [zero] * q_count
         h = zero
         for q in range(q_count):
@@ -234,7 +227,7 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
     real, q_count, pair_count, first = precision.real, lattice.q, lattice.q // 2, number * lattice.q
     zero, one, half_of = real(0), real(1), real(0.5)
     even_at, odd_at, gain_at, loss_at, share_at, value_at = (at[scalar.parameter(what)] for what in PARAMETERS)
-    walled_at, store = at[WALLED], _storing_gained(scalar, jit, at)
+    walled_at, store = at[LINKS], _storing_gained(scalar, jit, at)
     gain_of = jit((lambda h, given, n: h * given[n]) if scalar.varies else (lambda h, given, n: given))
     meet = _slope_node(scalar.slope_along, first, precision, jit, at)
 
@@ -285,7 +278,7 @@ def _slope_node(axis: int, first: int, precision, jit, at):
     ``first``, what its slope along an axis brings less with the carrier; nothing for -1."""
     if axis < 0:
         return jit(lambda values, n, parameters: None)
-    ahead, behind, walled_at, zero = 2 * axis + 1, 2 * axis + 2, at[WALLED], precision.real(0)
+    ahead, behind, walled_at, zero = 2 * axis + 1, 2 * axis + 2, at[LINKS], precision.real(0)
     into_ahead, into_behind = 1 << axis, 1 << N_AXES + axis
 
     def meet(values, n, parameters):

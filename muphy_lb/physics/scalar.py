@@ -39,21 +39,20 @@ from muphy_lb.model.model import (
     Value,
     Where,
 )
-from muphy_lb.operators import MOMENTUM_FIELDS, STORE_MOMENTUM
-from muphy_lb.operators.observers import CARRYING_FIELDS, STORE_CARRYING
+from muphy_lb.operators.observers import CARRYING_FIELDS, N_AXES, STORE_CARRYING, WALLED
 from muphy_lb.operators.scalar_levels import KEPT, MARKED, MEMORY, OLD, carried_by_levels
 from muphy_lb.operators.scalar_transport import (
     CARRIER,
     GAIN,
     GAINED,
+    LINKS,
     LOSS,
-    N_AXES,
+    NEAR,
     POPULATED,
     RATES,
     SHARE,
     STRIDE,
     VALUE,
-    WALLED,
     Carried,
     carried_collision,
     scalar_at_rest,
@@ -70,11 +69,7 @@ NOTHING = 0.05  # share of a gradient in populations, below which rounding and h
 FASTEST = 0.05  # speed [voxels a step] up to which diffusion along a flow is slower by at most 4 u^2, 1 %
 SMALL_DECAY = 0.1  # share in a step up to which the rate of a decay is right to 0.1 %
 LARGEST_DIFFUSIVITY = 0.3  # in lattice units, up to which a gap of six voxels fills and empties within 2 % of its rate
-MOMENTUM = {name: FieldValue(name) for name in MOMENTUM_FIELDS}
-LINKS, KEEPING = (
-    "_links",
-    "_keeping",
-)  # behind the name of the populations: fields of links, and of 1 at nodes with them
+OF_LINKS, KEEPING = "_links", "_keeping"  # behind the name of the populations: fields of links, of 1 at their nodes
 CARRYING = {name: FieldValue(name, is_new=True) for name in CARRYING_FIELDS}
 
 
@@ -208,7 +203,7 @@ class CarriedScalar:
     @property
     def has_levels(self) -> bool:
         """Whether it is carried without populations where that can be (:mod:`muphy_lb.operators.scalar_levels`)."""
-        return self.slope_along < 0
+        return self.has_carrier and self.slope_along < 0
 
     @property
     def gained(self) -> str:
@@ -252,9 +247,8 @@ class CarriedScalar:
 
     def carrier_start(self) -> dict[str, np.ndarray]:
         """The carrier's fields at step 0."""
-        one, momentum = np.ones(1), CARRYING_FIELDS if self.has_levels else ()
-        rows = dict(zip(self.carrier_rows, scalar_at_rest(self.lattice, one), strict=True))
-        return rows | dict.fromkeys((self.carrier, *momentum), np.zeros(1))
+        rows = dict(zip(self.carrier_rows, scalar_at_rest(self.lattice, np.ones(1)), strict=True))
+        return rows | dict.fromkeys((self.carrier, *CARRYING_FIELDS), np.zeros(1))
 
     def scaled(self, stored: np.ndarray) -> np.ndarray:
         """Values in SI units of stored ones, in their precision."""
@@ -291,19 +285,38 @@ def carrier_boundary(scalars: tuple[CarriedScalar, ...]) -> ScalarBoundary:
     return ScalarBoundary(kind, np.where(kind == FIXED, 1.0, 0.0), n_walls)
 
 
-def links_into_walls(domain: LocalDomain, sets: Sequence[ScalarSet] | None) -> np.ndarray:
-    """(n,) int8 bits of the links of the nodes of a rank along x, y, z ahead, then behind, that lead into walls, and
-    ``POPULATED`` at nodes with links at which one of the sets is not simply returned; at all for None."""
+def links_into_walls(domain: LocalDomain) -> np.ndarray:
+    """(n,) int8 bits of the links of the nodes of a rank along x, y, z ahead, then behind, that lead into walls."""
+    found, _ = _links(domain)
+    return found
+
+
+def _links(domain: LocalDomain) -> tuple[np.ndarray, np.ndarray]:
+    """The same, and (2 ``N_AXES``, n) the neighbours of the nodes."""
     found, steps = np.zeros(domain.n_nodes, dtype=np.int8), np.eye(N_AXES, dtype=np.int64)
     codes = domain.neighbours_with_ghosts(np.concatenate((steps, -steps)), slice(0, domain.n_nodes))
     for bit, row in enumerate(codes):
         found |= ((row == WALL_LINK) | (row <= FIRST_WALL_LINK)).astype(np.int8) << bit
-    if sets is None:
-        return found | np.int8(POPULATED)
+    return found, codes
+
+
+def links_of_sets(domain: LocalDomain, sets: Sequence[ScalarSet]) -> np.ndarray:
+    """(n,) int8 the same, with ``POPULATED`` at nodes with a link at which one of the sets is not simply returned, and
+    ``NEAR`` at these, at their neighbours, and beside nodes of other ranks."""
+    found, codes = _links(domain)
     acts, leads = np.any([each.boundary.acts for each in sets], axis=0), codes < 0
-    number = sets[0].boundary.numbers_of(codes[leads].astype(np.int64))
-    leads[leads] = acts[number]
-    return found | leads.any(axis=0).astype(np.int8) * np.int8(POPULATED)
+    leads[leads] = acts[sets[0].boundary.numbers_of(codes[leads].astype(np.int64))]
+    is_populated = leads.any(axis=0)
+    is_near = is_populated | (codes >= domain.pitch).any(axis=0)
+    for row in codes:
+        is_own = (row >= 0) & (row < domain.n_nodes)
+        is_near[is_own] |= is_populated[row[is_own]]
+    return found | np.where(is_populated, POPULATED, 0).astype(np.int8) | np.where(is_near, NEAR, 0).astype(np.int8)
+
+
+def links_of_all(domain: LocalDomain) -> np.ndarray:
+    """(n,) int8 links into walls, with ``POPULATED`` everywhere."""
+    return links_into_walls(domain) | np.int8(POPULATED)
 
 
 def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
@@ -316,62 +329,50 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     carrier = ScalarSet(first.carrier + POPULATIONS, carrier_boundary(scalars), diffusivity)
     field = (first.group or first.name) + POPULATIONS
     sets = carrier, *(each.populations_set for each in scalars)
-    values: dict[str, Value] = {WALLED: FieldValue(field + LINKS), STRIDE: float(flow.stride)}
-    values |= {CARRIER: FieldValue(first.carrier, is_new=True)}
+    has_levels, links = all(each.has_levels for each in scalars), field + OF_LINKS
+    values: dict[str, Value] = {LINKS: FieldValue(links), STRIDE: float(flow.stride)}
+    values |= CARRYING | {CARRIER: FieldValue(first.carrier, is_new=True)}
     for each in scalars:
         values |= each.sources
-    has_levels = all(each.has_levels for each in scalars)
-    momentum = CARRYING_FIELDS if has_levels else MOMENTUM_FIELDS
-    values |= {name: FieldValue(of, is_new=True) for name, of in zip(MOMENTUM_FIELDS, momentum, strict=True)}
+    momentum = CARRYING_FIELDS[: first.dimension]
     stage = Stage(
         field,
         (carried_collision(first.lattice, tuple(each.kind for each in scalars)),),
         values,
-        reads=(field + AT_NEIGHBOURS, *filter(None, (each.half_gain for each in scalars)), *momentum),
+        reads=(field + AT_NEIGHBOURS, links, *filter(None, (each.half_gain for each in scalars)), *CARRYING_FIELDS),
         writes=(field, first.carrier, *(name for each in scalars for name in each.stored_values)),
         where=Where(field + KEEPING, 1) if has_levels else None,
     )
     flow = replace(flow, name=f"{flow.name}-{field.removesuffix(POPULATIONS)}").with_stages(after=(stage,))
-    flow = flow.with_fields(Field(field, streaming=ScalarStreaming(first.lattice, sets, has_carrier=True)))
-    return (_by_levels if has_levels else _by_populations)(flow, scalars, stage, sets)
-
-
-def _by_populations(flow: Flow, scalars, stage: Stage, sets: Sequence[ScalarSet]) -> Flow:
-    """The flow with fields of scalars of which all nodes keep populations."""
-    links = Field(stage.name + LINKS, dtype=np.int8, fixed=partial(links_into_walls, sets=None))
-    momentum = (Field(name, is_state=axis < scalars[0].dimension) for axis, name in enumerate(MOMENTUM_FIELDS))
-    fields = (Field(name, is_state=True) for name in stage.writes[1:])
-    return flow.observed_by(STORE_MOMENTUM, MOMENTUM).with_fields(*fields, links, *momentum)
-
-
-def _by_levels(flow: Flow, scalars, stage: Stage, sets: Sequence[ScalarSet]) -> Flow:
-    """The flow with fields of scalars of which few nodes keep populations, and the stage of the others."""
-    first, links, keeping = scalars[0], stage.name + LINKS, stage.name + KEEPING
-    values, momentum = {**stage.parameters, MARKED: FieldValue(keeping)}, CARRYING_FIELDS[: first.dimension]
-    for name, field in zip((CARRIER, *MOMENTUM_FIELDS), (first.carrier, *CARRYING_FIELDS), strict=True):
-        values[name + OLD] = FieldValue(field)
+    flow = flow.observed_by(STORE_CARRYING, CARRYING | {WALLED: FieldValue(WALLED)})
+    value = Field("", outside=0.0, is_state=True, alternates=True, guarded=True)
+    flow = flow.with_fields(
+        Field(field, streaming=ScalarStreaming(first.lattice, sets, has_carrier=True)),
+        Field(WALLED, dtype=np.int8, fixed=links_into_walls),
+        *(replace(value, name=name) for name in stage.writes[1:]),
+        *(replace(value, name=name, is_state=name in momentum) for name in CARRYING_FIELDS),
+    )
+    if not has_levels:
+        return flow.with_fields(Field(links, dtype=np.int8, fixed=links_of_all))
     memories = tuple(each.memory for each in scalars)
+    old = {name + OLD: FieldValue(name) for name in CARRYING_FIELDS} | {CARRIER + OLD: FieldValue(first.carrier)}
     levels = Stage(
-        f"{stage.name}_levels",
+        f"{field}_levels",
         (carried_by_levels(first.lattice, tuple(each.kind for each in scalars)),),
-        values,
+        {**values, **old, MARKED: FieldValue(field + KEEPING)},
         reads=(
             *(name + AT_NEIGHBOURS for name in (links, *CARRYING_FIELDS, *stage.writes[1:])),
             *(name + BEFORE for name in (first.carrier, *momentum)),
             *memories,
             *filter(None, (each.half_gain for each in scalars)),
         ),
-        writes=(*stage.writes[1:], *memories, keeping),
+        writes=(*stage.writes[1:], *memories, field + KEEPING),
     )
-    both = Field("", outside=0.0, is_state=True, alternates=True, guarded=True)
-    fields = (
-        *(replace(both, name=name) for name in stage.writes[1:]),
-        *(replace(both, name=name, is_state=name in momentum) for name in CARRYING_FIELDS),
+    return flow.with_stages(before=(levels,)).with_fields(
         *(Field(name, is_state=True) for name in memories),
-        Field(links, dtype=np.int8, fixed=partial(links_into_walls, sets=sets), outside=0),
-        Field(keeping, dtype=np.int8),
+        Field(links, dtype=np.int8, fixed=partial(links_of_sets, sets=sets), outside=0),
+        Field(field + KEEPING, dtype=np.int8),
     )
-    return flow.observed_by(STORE_CARRYING, CARRYING).with_stages(before=(levels,)).with_fields(*fields)
 
 
 class ScalarPhysics(Physics):
@@ -403,11 +404,12 @@ class ScalarPhysics(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of the stored momentum and, of each scalar and of the carrier, of its value, two copies of its
-        populations, and the table of addresses."""
-        q_count, n_scalars = scalar_lattice(lattice.dimension).q, 1 + cls.count(case)
+        """Memory of two copies of the momentum and the carrier, of each scalar of two of its value and its gain and of
+        its memory, of two of all populations, and of the tables of addresses."""
+        q_count, n_scalars = scalar_lattice(lattice.dimension).q, cls.count(case)
         real = np.dtype(PRECISIONS[case.compute.precision].real)
-        return (3 + n_scalars * (1 + 2 * q_count)) * real.itemsize + n_scalars * (q_count - 1) * BYTES_PER_DIRECTION
+        numbers = 8 + 5 * n_scalars + 2 * (1 + n_scalars) * q_count
+        return numbers * real.itemsize + ((1 + n_scalars) * q_count + lattice.q) * BYTES_PER_DIRECTION
 
     def extend(self, flow: Flow) -> Flow:
         """The flow with the scalars."""

@@ -16,7 +16,6 @@ from muphy_lb.base.errors import DivergedError
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
-from muphy_lb.operators.observers import CARRYING_FIELDS
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.scalar import CarriedScalar, setting_of
 from muphy_lb.physics.scalar_series import OutletFluxes, Populations
@@ -138,12 +137,11 @@ class SpeciesTold:
         condition tells this, and the Sherwood number, flux times length over diffusivity and the difference between
         that value and the mean of the fluid by speed; on rank 0, collective."""
         view, spacing_m = self._view, self._view.units.spacing_m
-        rows = [view.model_field(name) for name in (self.scalar.name, *CARRYING_FIELDS)]
+        values, velocity = view.model_field(self.scalar.name), view.velocity_m_s()
         fluxes, section = self._at_walls(), next(s for s in view.case.species if s.name == self.scalar.name)
-        if fluxes is None or rows[0] is None:
+        if fluxes is None or values is None or velocity is None:
             return {}
-        values, *momentum = (np.asarray(row, dtype=np.float64) for row in rows)
-        speed = np.sqrt(sum(component**2 for component in momentum))
+        speed = np.linalg.norm(velocity.astype(np.float64), axis=1)
         mean = float(np.average(values, weights=speed if speed.any() else None))
         found = {}
         for name, rate in fluxes_si.items():
