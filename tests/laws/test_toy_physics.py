@@ -175,9 +175,7 @@ def test_a_carrier_is_held_at_an_opening_even_where_scalars_flow_out_freely():
 
 def test_two_physics_that_write_one_field_are_refused():
     other = replace(SALT, diffusivity=0.07, group="other", stored="other")
-    with pytest.raises(
-        InputError, match=r"\[salt\] writes salt, salt_memory, which another physics"
-    ):
+    with pytest.raises(InputError, match=r"\[salt\] writes salt, salt_memory, which another physics"):
         CarryingSetup(D3Q19, scalars=(SALT, other)).model()
 
 
