@@ -224,18 +224,19 @@ class Species(ScalarPhysics):
         return super().describe() + reacting
 
     def warnings(self) -> tuple[str, ...]:
-        """Species that do not follow in time, or change in a step by hardly more than rounding."""
+        """Species that do not follow in time, or change in a step by hardly more than rounding beside walls with a
+        condition, where populations carry them."""
         largest = np.array([scale or SCALE_OF_NOTHING for scale in self._scales])
         rates = [each.decay * scale + abs(each.production) for each, scale in zip(self.scalars, largest, strict=True)]
         if self._reactions is not None:
             rates = [abs(float(law(largest))) * self._units.time_step_s for law in self._reactions.laws]
         rounding, told = 0.5 * float(np.finfo(self._precision.real).eps), []
         for scalar, scale, change in zip(self.scalars, self._scales, rates / largest, strict=True):
-            if scale > 0.0 and 0.0 < change < rounding / LOST:
+            if any(self._walls.values()) and scale > 0.0 and 0.0 < change < rounding / LOST:
                 told.append(
                     f"species.{scalar.name} gains or loses {change:.2g} of its largest value in a time step, of which"
-                    f" {self._precision.name} may round off up to {100.0 * min(1.0, rounding / change):.2g} % where the"
-                    f" species stands still; set compute.precision = {FP64.name!r}"
+                    f" {self._precision.name} may round off up to {100.0 * min(1.0, rounding / change):.2g} % beside"
+                    f" walls with a condition where the species stands still; set compute.precision = {FP64.name!r}"
                 )
         return (*super().warnings(), *told)
 
