@@ -73,7 +73,7 @@ def carried_by_levels(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
     of_scalars = (name for scalar in scalars for name in _parameters(scalar))
     name = "-".join(f"{each.name}{'-varying' * each.varies}{'-source' * each.has_source}" for each in scalars)
     parameters = named(MARKED, LINKS, STRIDE, CARRIER + OLD, CARRIER, *momenta, *of_scalars)
-    return Operator(f"levels-{lattice.name}-{name}", reference, node, parameters)
+    return Operator(f"levels-{lattice.name}-{name}", reference, node, parameters, near=lattice.q - 1)
 
 
 def _parameters(scalar: Carried) -> tuple[str, ...]:
@@ -82,7 +82,8 @@ def _parameters(scalar: Carried) -> tuple[str, ...]:
 
 
 def _places(lattice: Lattice, flow: Lattice) -> list[int]:
-    """The number, among the neighbours of the flow's lattice, of that from which each moving population arrives."""
+    """The number, among the neighbours of the flow's lattice, of that from which each moving population arrives; those
+    along the axes are the first."""
     return [int(np.flatnonzero((flow.c[1:] == -c).all(axis=1))[0]) for c in lattice.c[1:]]
 
 

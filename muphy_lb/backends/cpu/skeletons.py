@@ -270,12 +270,12 @@ def decode(addresses, lines, bases, warp, lane):
 
 
 @node_jit
-def find_neighbours(addresses, table, n):
-    """Addresses of the neighbours of a node (:mod:`muphy_lb.domain.addresses`)."""
+def find_neighbours(addresses, count, table, n):
+    """Addresses of the first neighbours of a node (:mod:`muphy_lb.domain.addresses`)."""
     record = np.int64(table[n // WARP]) * LINE_UNIT
     up_to = np.uint32(0xFFFFFFFF) >> np.uint32(WARP - 1 - n % WARP)
     walls, base = np.int64(table[record]), record + (addresses.size + LINE_UNIT) // LINE_UNIT * LINE_UNIT - 1
-    for k in range(addresses.size):
+    for k in range(count):
         mask = table[record + 1 + k]
         address = np.uint32(table[base + np.int64(count_bits(mask & up_to))] + np.uint32(n))
         addresses[k] = min(np.int64(address), walls)
