@@ -96,7 +96,7 @@ def _into_walls(lattice: Lattice, walled: np.ndarray) -> np.ndarray:
 def _sent(lattice: Lattice, h, momentum, stride) -> np.ndarray:
     """(Q, ...) populations of the carrier that leave nodes."""
     weights = lattice.w.reshape(-1, *(1 for _ in np.shape(h)))
-    velocity = [stride * own for own in momentum]
+    velocity = stride * np.array(momentum)
     return weights * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2)) * h
 
 

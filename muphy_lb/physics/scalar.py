@@ -307,7 +307,7 @@ def links_of_sets(domain: LocalDomain, sets: Sequence[ScalarSet]) -> np.ndarray:
     acts, leads = np.any([each.boundary.acts for each in sets], axis=0), codes < 0
     leads[leads] = acts[sets[0].boundary.numbers_of(codes[leads].astype(np.int64))]
     is_populated = leads.any(axis=0)
-    is_near = is_populated | (codes >= domain.pitch).any(axis=0)
+    is_near = np.array(is_populated | (codes >= domain.pitch).any(axis=0))
     for row in codes:
         is_own = (row >= 0) & (row < domain.n_nodes)
         is_near[is_own] |= is_populated[row[is_own]]
