@@ -306,7 +306,7 @@ def links_of_sets(domain: LocalDomain, sets: Sequence[ScalarSet]) -> np.ndarray:
     found, codes = _links(domain)
     acts, leads = np.any([each.boundary.acts for each in sets], axis=0), codes < 0
     leads[leads] = acts[sets[0].boundary.numbers_of(codes[leads].astype(np.int64))]
-    is_populated = leads.any(axis=0)
+    is_populated = np.array(leads.any(axis=0))
     is_near = np.array(is_populated | (codes >= domain.pitch).any(axis=0))
     for row in codes:
         is_own = (row >= 0) & (row < domain.n_nodes)
