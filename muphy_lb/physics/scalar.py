@@ -10,7 +10,9 @@ field ``NAME`` holds T(n) of the populations that arrive, S(n) the source of the
     T(n) h(n) = sum_q g_q + S(n) / 2,   sum_q g~_q = T(n) h(n) + S(n) / 2
 
 ``initial_fields`` hold both of step 0, so a scalar starts with populations of T + S / 2 times those of the carrier
-(:meth:`CarriedScalar.start`).
+(:meth:`CarriedScalar.start`). Populations are those of nodes beside openings and walls that let something through, and
+of their neighbours; the others need T, ``NAME_gained``, S / 2h, and ``NAME_memory``
+(:mod:`muphy_lb.operators.scalar_levels`) alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
