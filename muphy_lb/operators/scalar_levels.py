@@ -44,6 +44,7 @@ from muphy_lb.operators.scalar_transport import (
     STRIDE,
     VALUE,
     Carried,
+    each_in_turn,
 )
 from muphy_lb.operators.unroll import unroll
 
@@ -67,7 +68,7 @@ def carried_by_levels(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
     def node(flow, precision, jit, at):
         places, how = _places(lattice, flow), (precision, jit, at)
         each = [_scalar_node(lattice, places, scalar, *how) for scalar in scalars]
-        return _carrier_node(lattice, places, *how, _found_together(each, jit))
+        return _carrier_node(lattice, places, *how, each_in_turn(each, jit))
 
     momenta = [name for each in CARRYING_FIELDS for name in (each + OLD, each)]
     of_scalars = (name for scalar in scalars for name in _parameters(scalar))
@@ -134,17 +135,16 @@ def _advance(lattice: Lattice, scalars, source, n, parameters) -> None:
 
 
 def _carrier_node(lattice: Lattice, places, precision, jit, at, of_scalars):
-    """Node function ``(neighbours, n, parameters)``: the step of the carrier and of its scalars, whose functions are
-    ``find(neighbours, links, own, n, parameters)`` and ``store(parameters, n, found)``. ``links``: what the carrier
-    brings through links, and what it brought the other way a step before, both 0 at walls. ``own``: the rest of its
-    populations, the same a step before, h ahead of the step and behind it, and 1 / h."""
+    """Node function ``(neighbours, n, parameters)``: the step of the carrier, then that of its scalars, which is
+    ``of_scalars(neighbours, links, own, n, parameters)``. ``links``: what the carrier brings through links, and what it
+    brought the other way a step before, both 0 at walls. ``own``: the rest of its populations, the same a step before,
+    h ahead of the step and behind it, and 1 / h."""
     real, pair_count, count = precision.real, lattice.q // 2, lattice.q - 1
     zero, one, per_speed, w = real(0), real(1), real(1.0 / float(lattice.cs2)), real(lattice.w[1])
     marked_at, walled_at, stride_at = at[MARKED], at[LINKS], at[STRIDE]
     h_at, h_new_at = at[CARRIER + OLD], at[CARRIER]
     momentum = tuple(at[name + OLD] for name in CARRYING_FIELDS)
     momentum_before = tuple(at[name] for name in CARRYING_FIELDS)
-    find, store = of_scalars
     place, bit = tuple(places), tuple(1 << axis for axis in range(N_AXES))
     wall_ahead, wall_behind = bit, tuple(1 << N_AXES + axis for axis in range(N_AXES))
 
@@ -181,63 +181,45 @@ def _carrier_node(lattice: Lattice, places, precision, jit, at, of_scalars):
             excess += (arriving[2 * p] - to_behind) + (arriving[2 * p + 1] - to_ahead)
             rest -= to_behind + to_ahead
             rest_before -= was[2 * p] + was[2 * p + 1]
-        new = one + excess
-        found = find(neighbours, (arriving, was), (rest, rest_before, h, new, one / new), n, parameters)
-        if not walled & POPULATED:
-            parameters[h_new_at][n] = excess
-            store(parameters, n, found)
         if walled & NEAR:
             mark(neighbours, n, parameters)
+        if not walled & POPULATED:
+            new = one + excess
+            of_scalars(neighbours, (arriving, was), (rest, rest_before, h, new, one / new), n, parameters)
+            parameters[h_new_at][n] = excess
 
     return jit(unroll(step))
 
 
-def _found_together(scalars, jit):
-    """Both functions of several scalars as those of one: all is read before anything is stored."""
-    (find_first, store_first), *others = scalars
-    if not others:
-        return find_first, store_first
-    find_others, store_others = _found_together(others, jit)
-
-    def find(*given):
-        return find_first(*given), find_others(*given)
-
-    def store(parameters, n, found):
-        store_first(parameters, n, found[0])
-        store_others(parameters, n, found[1])
-
-    return jit(find), jit(store)
-
-
 def _scalar_node(lattice: Lattice, places, scalar: Carried, precision, jit, at):
-    """Node functions ``(neighbours, links, own, n, parameters)``, which finds what a scalar is behind the step, and
-    ``(parameters, n, found)``, which stores it."""
-    count, place, one, zero = lattice.q - 1, tuple(places), precision.real(1), precision.real(0)
+    """Node function ``(neighbours, links, own, n, parameters)``: the step of a scalar."""
+    count, place, one = lattice.q - 1, tuple(places), precision.real(1)
     value_at, new_at, memory_at, kept_at, *others = (at[name] for name in _parameters(scalar))
 
-    def after(own, value, kept, change, gained):
+    def keep(parameters, n, own, change, gained):
         _, _, before, h, _ = own
+        value, kept = parameters[value_at][n], parameters[kept_at]
         now = value + change
-        return now, kept * before * (change - gained) + (one - kept) * h * (change - (now - value))
+        parameters[new_at][n] = now
+        rounded = change - (now - value)
+        parameters[memory_at][n] = kept * before * (change - gained) + (one - kept) * h * rounded
 
-    after = jit(after)
+    keep = jit(keep)
 
-    def find(neighbours, links, own, n, parameters):
+    def plain(neighbours, links, own, n, parameters):
         arriving, was = links
         value, kept, rise = parameters[value_at][n], parameters[kept_at], parameters[memory_at][n]
         for k in range(count):
             rise += (parameters[value_at][neighbours[place[k]]] - value) * (arriving[k] + kept * was[k])
-        return after(own, value, kept, rise * own[4], zero)
+        keep(parameters, n, own, rise * own[4], zero)
 
-    def store(parameters, n, found):
-        parameters[new_at][n], parameters[memory_at][n] = found
-
+    zero = precision.real(0)
     if not scalar.has_source:
-        return jit(unroll(find)), jit(store)
+        return jit(unroll(plain))
     gained_at, gained_new_at, gain_at, loss_at, share_at = others
     gain_of = jit((lambda given, per_h, n: given[n]) if scalar.varies else (lambda given, per_h, n: given * per_h))
 
-    def find_with_source(neighbours, links, own, n, parameters):
+    def with_source(neighbours, links, own, n, parameters):
         arriving, was = links
         rest, rest_before, _, _, per_h = own
         value, kept, gained = parameters[value_at][n], parameters[kept_at], parameters[gained_at][n]
@@ -248,10 +230,7 @@ def _scalar_node(lattice: Lattice, places, scalar: Carried, precision, jit, at):
             rise += (difference + near) * arriving[k] + kept * (difference - near) * was[k]
         gain, loss = gain_of(parameters[gain_at], per_h, n), parameters[loss_at]
         change = (rise * per_h + gain - loss * value) * parameters[share_at]
-        now, memory = after(own, value, kept, change, gained)
-        return now, memory, gain - loss * (value + change)
+        keep(parameters, n, own, change, gained)
+        parameters[gained_new_at][n] = gain - loss * (value + change)
 
-    def store_with_source(parameters, n, found):
-        parameters[new_at][n], parameters[memory_at][n], parameters[gained_new_at][n] = found
-
-    return jit(unroll(find_with_source)), jit(store_with_source)
+    return jit(unroll(with_source))

@@ -166,7 +166,7 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
 
     def node(_, precision, jit, at):
         each = [_share_node(lattice, number, scalar, precision, jit, at) for number, scalar in enumerate(scalars, 1)]
-        return _carrier_node(lattice, precision, jit, at, _in_turn(each, jit))
+        return _carrier_node(lattice, precision, jit, at, each_in_turn(each, jit))
 
     of_scalars = (name for scalar in scalars for name in scalar.parameters)
     name = "-".join(f"{scalar.name}{'-varying' * scalar.varies}{_slope(scalar)}" for scalar in scalars)
@@ -289,12 +289,12 @@ def _slope_node(axis: int, first: int, precision, jit, at):
     return jit(meet)
 
 
-def _in_turn(functions, jit):
+def each_in_turn(functions, jit):
     """Node function that calls others with the same arguments, one after the other."""
     first, *others = functions
     if not others:
         return first
-    rest = _in_turn(others, jit)
+    rest = each_in_turn(others, jit)
 
     def both(*given):
         first(*given)
