@@ -63,6 +63,14 @@ class ScalarBoundary:
         return np.where(code == WALL_LINK, self.n_walls, number)
 
     @property
+    def acts(self) -> np.ndarray:
+        """(W + 1 + O,) whether each boundary is an opening, or a wall that does not return all that meets it."""
+        found = (self.kind != FLUX) | (self.value != 0.0) | (self.factors != 1.0)
+        found[[*self.courses, *self.levels]] = True
+        found[self.n_walls + 1 :] = True
+        return found
+
+    @property
     def factors(self) -> np.ndarray:
         """(W + 1 + O,) factor a of every boundary."""
         return np.ones(len(self.kind)) if self.factor is None else self.factor

@@ -128,11 +128,13 @@ class Engine:
         return StepKind(parity, self.timed.rows_left > 0, phase)
 
     def _freeze(self) -> None:
-        """Copy the populations to the other buffer, so that steps that leave them alone find them in both."""
+        """Copy the populations, and what the collision stores, to the other arrays, so that steps that leave them alone
+        find them in both."""
         if not self._is_frozen:
             self.backend.synchronise()
             now = self.backend.to_host(self.buffers[self.parity])
             self.backend.update(self.buffers[1 - self.parity], now)
+            self.fields.hold(self.model.stored, self.parity)
             self._is_frozen = True
 
     def _cycle(self, n_steps: int):

@@ -1,7 +1,7 @@
 """Fields of a model on one rank's device: their memory, the stages that advance them, their halo exchange. Lists of
 nodes, and of warps with fluid, that ``COLLECT`` stages make on the device."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from muphy_lb.domain.lookup import VoxelLookup
 from muphy_lb.domain.scalar_streaming import courses_of
 from muphy_lb.engine.timed_values import TimedValues, timed_copies
 from muphy_lb.lattice.layout import RECORD
-from muphy_lb.model.model import COLLECT, Field, FieldValue, Model, Stage
+from muphy_lb.model.model import A_STEP_AGO, BEFORE, COLLECT, Field, FieldValue, Model, Stage
 from muphy_lb.parallel.exchange import Halo, HaloExchange, bind_exchanges
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
 from muphy_lb.parallel.transports import ExchangeTasks
@@ -96,7 +96,6 @@ class CollectedNodes:
 
 Exchanges = tuple[ExchangeTasks | None, ExchangeTasks | None]
 NOT_EXCHANGED: Exchanges = (None, None)
-BEFORE = "_before"  # behind the name of a field: as the step before has left it
 
 
 class Corners(NamedTuple):
@@ -340,7 +339,9 @@ class Fields:
             for q, name in enumerate(field.components)
         }
         behind, declared = _read_behind(model), {field.name: field for field in model.fields}
-        self._read_before = tuple(name + BEFORE for name in behind if self._alternates(name))
+        stages = (name.removesuffix(BEFORE) for each in model.stages for name in each.reads if name.endswith(BEFORE))
+        before = dict.fromkeys((*(name for name in behind if self._alternates(name)), *stages))
+        self._read_before = tuple(name + A_STEP_AGO for name in before)
         of_sums = [declared[name] for name in behind if name in declared and declared[name].accumulates]
         self.sums = {field.name: 3 if field.is_vector else 1 for field in of_sums}
         self._marked = {field.name: field.marked for field in of_sums}
@@ -393,7 +394,7 @@ class Fields:
         """Names of those that are part of the state, row by row; at the end those that are needed also as they were a
         step before."""
         present = tuple(name for name, (field, _) in self._rows.items() if self._bound[field].is_state)
-        return present + tuple(name for name in self._read_before if name.removesuffix(BEFORE) in present)
+        return present + tuple(name for name in self._read_before if name.removesuffix(A_STEP_AGO) in present)
 
     @property
     def state_dtype(self) -> np.dtype:
@@ -414,10 +415,16 @@ class Fields:
         (field,) = (name for name in stage.writes if isinstance(self._bound.get(name), _Advanced))
         return self._bound[field].bind(stage, parity, nodes, values, lambda name: self.array(FieldValue(name), parity))
 
+    def hold(self, names: Iterable[str], parity: int) -> None:
+        """Copy fields of the state ``parity`` to their other arrays, where they have two."""
+        for name in filter(self._alternates, names):
+            arrays = self._bound[name].arrays
+            self._backend.update(arrays[1 - parity], self._backend.to_host(arrays[parity]))
+
     def get(self, name: str, parity: int) -> np.ndarray:
         """(n,) values of a field or of a row of one, (RECORD n,) of a vector, in the state ``parity``."""
         if name in self._read_before:
-            name, parity = name.removesuffix(BEFORE), 1 - parity
+            name, parity = name.removesuffix(A_STEP_AGO), 1 - parity
         field, first = self._rows[name]
         last = first + self._records[field] * self._domain.n_nodes
         return self._backend.to_host(self._bound[field].arrays[parity])[first:last]
@@ -431,7 +438,7 @@ class Fields:
     def put(self, name: str, values: np.ndarray) -> None:
         """The same between any two steps, for a field by which no stage chooses its nodes."""
         is_before = name in self._read_before
-        field, first = self._rows[name.removesuffix(BEFORE) if is_before else name]
+        field, first = self._rows[name.removesuffix(A_STEP_AGO) if is_before else name]
         backend, n = self._backend, self._domain.n_nodes
         for array in self._bound[field].arrays[1 if is_before else 0 :]:
             target = backend.view(array, first, first + n)

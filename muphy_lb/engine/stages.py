@@ -48,7 +48,8 @@ class StageBinder:
             nodes = edge
         binder = self._binders.get(self._engine.model.kernel_of(stage))
         if binder is None:
-            return self._engine.fields.bind_advance(stage, parity, nodes, self._values(stage, parity))
+            chosen = self._chosen(nodes, stage, parity)
+            return self._engine.fields.bind_advance(stage, parity, chosen, self._values(stage, parity))
         return [Task(stage.name, nodes.queue, launch) for launch in binder(stage, parity, nodes)]
 
     def _edge_of(self, nodes: NodeRange) -> NodeRange | None:

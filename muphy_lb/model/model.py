@@ -37,7 +37,8 @@ DRAG = "drag"
 
 # Value of ``Stage.over`` for nodes; otherwise it is the name of a particle set.
 NODES = "nodes"
-AT_NEIGHBOURS = "@neighbours"
+AT_NEIGHBOURS, BEFORE = "@neighbours", "@before"
+A_STEP_AGO = "_before"  # behind the name of a field in checkpoints and starts: as the step before has left it
 NOTHING: Mapping[str, "Value"] = MappingProxyType({})
 
 
@@ -246,7 +247,8 @@ class Stage:
     name: str  #: name of its tasks in traces
     operators: tuple[Operator, ...] = ()  #: operators injected into the kernel, in its order
     parameters: Mapping[str, Value] = field(default_factory=dict)  #: value of each of their parameters, by name
-    #: populations and fields that it reads, these as ``"name"`` at its own node or as ``"name@neighbours"``
+    #: populations and fields that it reads, these as ``"name"`` at its own node, as ``"name@neighbours"``, or, of a
+    #: field with two arrays, as ``"name@before"``: what the one that is overwritten still holds of two steps before
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()  #: populations and fields that it writes, at its own node
     #: the nodes at which it runs; all if not given, but a ``REFILL`` needs it
@@ -368,7 +370,7 @@ class Model:
                 yield f"reads {STORED} that are changed as {ARRIVING} of neighbours; move it ahead, or choose its nodes"
         fields = {name: each for each in self.fields for name in (each.name, *each.components)}
         columns = () if stage.over == NODES else (f"{stage.over}.",)
-        own = {name.removesuffix(AT_NEIGHBOURS) for name in (*stage.reads, *stage.writes)} - {ARRIVING, STORED}
+        own = {name.split("@")[0] for name in (*stage.reads, *stage.writes)} - {ARRIVING, STORED}
         chosen = {where.field for where in (stage.where, stage.sources) if where is not None}
         for name in sorted((own | chosen) - fields.keys()):
             if not name.startswith(columns):

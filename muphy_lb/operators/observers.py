@@ -11,7 +11,10 @@ from muphy_lb.operators.operator import Parameter, joined, named, vector_writer
 
 VELOCITY_FIELDS = ("velocity_x", "velocity_y", "velocity_z")
 MOMENTUM_FIELDS = ("momentum_x", "momentum_y", "momentum_z")
+CARRYING_FIELDS = ("carrying_x", "carrying_y", "carrying_z")
 VELOCITY_VECTOR = "velocity_vector"
+WALLED = "links_into_walls"  # name of the field with a bit for each link along x, y, z ahead, then behind, into a wall
+N_AXES = 3
 
 
 VELOCITY, MOMENTUM = 1, 4  # their first entries in the state of a node
@@ -80,8 +83,31 @@ def combined(first: Observer, second: Observer) -> Observer:
     return Observer(f"{first.name}, {second.name}", reference, node, parameters)
 
 
+def _store_carrying(n, u, j, parameters):
+    links = parameters[WALLED][n]
+    bits = links ^ links >> N_AXES
+    for axis, (field, component) in enumerate(zip(CARRYING_FIELDS, j, strict=True)):
+        parameters[field][n] = component * (1 + (bits >> axis & 1))
+
+
+def _store_carrying_node(jit, at):
+    walled, (x, y, z) = at[WALLED], (at[field] for field in CARRYING_FIELDS)
+
+    def store(n, state, parameters):
+        links = parameters[walled][n]
+        bits = links ^ links >> N_AXES
+        parameters[x][n] = state[MOMENTUM] + state[MOMENTUM] if bits & 1 else state[MOMENTUM]
+        parameters[y][n] = state[MOMENTUM + 1] + state[MOMENTUM + 1] if bits & 2 else state[MOMENTUM + 1]
+        parameters[z][n] = state[MOMENTUM + 2] + state[MOMENTUM + 2] if bits & 4 else state[MOMENTUM + 2]
+
+    return jit(store)
+
+
 #: Stores the velocity as a vector field, of which scattered reads are cheap.
 STORE_VECTOR = Observer("velocity vector", _store_vector, _store_vector_node, named(VELOCITY_VECTOR))
 STORE_VELOCITY = _storing("velocity", VELOCITY_FIELDS, VELOCITY)
 #: Stores the momentum, rho_0 = 1, which is free of divergence in a steady flow. Not in half precision.
 STORE_MOMENTUM = _storing("momentum", MOMENTUM_FIELDS, MOMENTUM)
+#: Stores the momentum for what the flow carries on a lattice without diagonals: twice that along an axis of which one
+#: of the two links leads into a wall (:mod:`muphy_lb.operators.scalar_transport`).
+STORE_CARRYING = Observer("carrying momentum", _store_carrying, _store_carrying_node, named(WALLED, *CARRYING_FIELDS))

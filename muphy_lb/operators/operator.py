@@ -38,6 +38,7 @@ class Operator:
     #: knows rho_0 = 1 only.
     node: Callable
     parameters: tuple[Parameter, ...] = ()  #: what it reads, in the order of the flat tuple
+    near: int | None = None  #: how many of the neighbours of a node it looks at, the first ones; None: all
 
     def compile(self, lattice: Lattice, precision: Precision, jit) -> Callable:
         """The node function of an operator that a kernel calls directly; cached: kernels share its compiled code."""

@@ -39,7 +39,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.lattice import Lattice, added, combined
-from muphy_lb.operators.observers import MOMENTUM_FIELDS
+from muphy_lb.operators.observers import CARRYING_FIELDS, N_AXES
 from muphy_lb.operators.operator import Operator, constants, named
 from muphy_lb.operators.unroll import unroll
 
@@ -47,11 +47,12 @@ Rate = float | np.ndarray
 
 PRODUCT = 0.25
 RATES = ("rate_even", "rate_odd")
-CARRIER = "carrier_of_node"  # name of the parameter that is the field of h
+CARRIER = "carrier_of_node"  # name of the parameter that is the field of h - 1
 STRIDE = "steps_at_once"  # that of the factor of the momentum: how many steps of the flow one of the scalars takes
-#: that of the field with a bit for each link along an axis that leads into a wall: x, y, z ahead, then behind
-WALLED = "links_into_walls"
-N_AXES = 3
+#: that of the field with a bit for each link along an axis that leads into a wall: x, y, z ahead, then behind; with
+#: ``POPULATED`` where the populations that arrive are needed one by one, and ``NEAR`` where a neighbour may be one
+LINKS = "links_of_node"
+POPULATED, NEAR = 1 << 2 * N_AXES, 1 << 2 * N_AXES + 1
 
 
 class Carried(NamedTuple):
@@ -62,14 +63,20 @@ class Carried(NamedTuple):
     #: axis along which it has a slope of 1 beside its value, which is the periodic rest: what arrives from a node
     #: behind brings 1 less, from ahead 1 more; -1 without one
     slope_along: int = -1
+    has_source: bool = False  #: whether it gains or loses anything
 
     def parameter(self, what: str) -> str:
         """Name of one of its parameters: those of ``RATES``, ``GAIN``, ``LOSS``, ``SHARE`` or ``VALUE``."""
         return f"{what}_of_{self.name}"
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of all that its collision reads and writes."""
+        return tuple(map(self.parameter, (*PARAMETERS, GAINED)[: len(PARAMETERS) + self.has_source]))
 
-#: production/2, decay/2, 1 / (1 + decay/2), and the field of T.
-GAIN, LOSS, SHARE, VALUE = "half_production", "half_decay", "share_kept", "value"
+
+#: production/2, decay/2, 1 / (1 + decay/2), the field of T, and, with a source, that of S / 2h
+GAIN, LOSS, SHARE, VALUE, GAINED = "half_production", "half_decay", "share_kept", "value", "gained"
 PARAMETERS = (*RATES, GAIN, LOSS, SHARE, VALUE)
 
 
@@ -129,13 +136,12 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
             return collided(values, n, parameters)
 
     def collided(values, n, parameters):
-        walled = parameters[WALLED][n]
-        one_sided = walled ^ walled >> N_AXES
-        factors = parameters[STRIDE] * (1 + (one_sided >> np.arange(N_AXES)[:, None] & 1))
-        velocity = [parameters[name][n] * own for name, own in zip(MOMENTUM_FIELDS, factors, strict=True)]
+        walled = parameters[LINKS][n]
+        velocity = [parameters[name][n] * parameters[STRIDE] for name in CARRYING_FIELDS]
         shares = lattice.w[:, None] * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2))
-        arriving = values[:q_count]
-        parameters[CARRIER][n] = density = added(arriving)
+        arriving, is_own = values[:q_count], walled & POPULATED != 0
+        density = np.where(is_own, added(arriving), 1.0 + parameters[CARRIER][n])
+        parameters[CARRIER][n] = np.where(is_own, density - 1.0, parameters[CARRIER][n])
         leaving = shares * density
         found = [leaving]
         for number, scalar in enumerate(scalars, start=1):
@@ -144,22 +150,27 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
                 own = own - _slope_carried(arriving, walled, scalar.slope_along)
             gain = density * parameters[given(GAIN)][n] if scalar.varies else parameters[given(GAIN)]
             amount = (added(own) + gain) * parameters[given(SHARE)]
+            amount = np.where(is_own, amount, parameters[given(VALUE)][n] * density)
             half = gain - parameters[given(LOSS)] * amount
-            parameters[given(VALUE)][n] = amount / density
-            left = own - added(own) / density * arriving
+            arrived = np.where(is_own, added(own), amount - half)
+            parameters[given(VALUE)][n] = np.where(is_own, amount / density, parameters[given(VALUE)][n])
+            if scalar.has_source:
+                parameters[given(GAINED)][n] = np.where(is_own, half / density, parameters[given(GAINED)][n])
+            left = own - arrived / density * arriving
             opposed = left[lattice.opposite]
             even, odd = 0.5 * (left + opposed), 0.5 * (left - opposed)
             relaxed = left - parameters[given(RATES[0])] * even - parameters[given(RATES[1])] * odd
             found.append((amount + half) / density * leaving + relaxed)
+            found[-1][0] = np.where(is_own, found[-1][0], amount + half - found[-1][1:].sum(axis=0))
         return np.concatenate(found)
 
     def node(_, precision, jit, at):
         each = [_share_node(lattice, number, scalar, precision, jit, at) for number, scalar in enumerate(scalars, 1)]
-        return _carrier_node(lattice, precision, jit, at, _in_turn(each, jit))
+        return _carrier_node(lattice, precision, jit, at, each_in_turn(each, jit))
 
-    of_scalars = (scalar.parameter(what) for scalar in scalars for what in PARAMETERS)
+    of_scalars = (name for scalar in scalars for name in scalar.parameters)
     name = "-".join(f"{scalar.name}{'-varying' * scalar.varies}{_slope(scalar)}" for scalar in scalars)
-    parameters = named(CARRIER, WALLED, STRIDE, *MOMENTUM_FIELDS, *of_scalars)
+    parameters = named(CARRIER, LINKS, STRIDE, *CARRYING_FIELDS, *of_scalars)
     return Operator(f"carried-{lattice.name}-{name}", reference, node, parameters)
 
 
@@ -181,20 +192,17 @@ def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
     real, q_count, pair_count = precision.real, lattice.q, lattice.q // 2
     w, cx, cy, cz = constants(lattice, precision)
     zero, one, per_speed = real(0), real(1), real(1.0 / float(lattice.cs2))
-    carrier_at, walled_at, stride_at = at[CARRIER], at[WALLED], at[STRIDE]
-    x, y, z = (at[name] for name in MOMENTUM_FIELDS)
+    carrier_at, walled_at, stride_at = at[CARRIER], at[LINKS], at[STRIDE]
+    x, y, z = (at[name] for name in CARRYING_FIELDS)
 
     def collide(values, n, parameters):
         stride, walled = parameters[stride_at], parameters[walled_at][n]
         ux, uy, uz = stride * parameters[x][n], stride * parameters[y][n], stride * parameters[z][n]
-        one_sided = walled ^ walled >> N_AXES
-        ux += ux if one_sided & 1 else zero
-        uy += uy if one_sided & 2 else zero
-        uz += uz if one_sided & 4 else zero
         leaving = [zero] * q_count
         h = zero
         for q in range(q_count):
             h += values[q]
+        h = h if walled & POPULATED else one + parameters[carrier_at][n]
         given = zero
         for p in range(pair_count):
             along = per_speed * (cx[2 * p + 1] * ux + cy[2 * p + 1] * uy + cz[2 * p + 1] * uz)
@@ -202,11 +210,14 @@ def _carrier_node(lattice: Lattice, precision, jit, at, of_scalars):
             leaving[2 * p + 2] = h * w[2 * p + 2] * (one - along)
             given += (values[2 * p + 1] - leaving[2 * p + 1]) + (values[2 * p + 2] - leaving[2 * p + 2])
         of_scalars(values, leaving, h, n, parameters)
-        values[0] += given
+        rest = h
         for p in range(pair_count):
             values[2 * p + 1] = leaving[2 * p + 1]
             values[2 * p + 2] = leaving[2 * p + 2]
-        parameters[carrier_at][n] = h
+            rest -= leaving[2 * p + 1] + leaving[2 * p + 2]
+        values[0] = values[0] + given if walled & POPULATED else rest
+        if walled & POPULATED:
+            parameters[carrier_at][n] = h - one
 
     return jit(unroll(collide))
 
@@ -216,6 +227,7 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
     real, q_count, pair_count, first = precision.real, lattice.q, lattice.q // 2, number * lattice.q
     zero, one, half_of = real(0), real(1), real(0.5)
     even_at, odd_at, gain_at, loss_at, share_at, value_at = (at[scalar.parameter(what)] for what in PARAMETERS)
+    walled_at, store = at[LINKS], _storing_gained(scalar, jit, at)
     gain_of = jit((lambda h, given, n: h * given[n]) if scalar.varies else (lambda h, given, n: given))
     meet = _slope_node(scalar.slope_along, first, precision, jit, at)
 
@@ -225,11 +237,13 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
         arrived = zero
         for q in range(q_count):
             arrived += values[first + q]
-        amount = (arrived + gain) * parameters[share_at]
+        is_own = parameters[walled_at][n] & POPULATED
+        amount = (arrived + gain) * parameters[share_at] if is_own else parameters[value_at][n] * h
         half = gain - parameters[loss_at] * amount
+        arrived = arrived if is_own else amount - half
         before, behind = arrived * per_h, (amount + half) * per_h
         even_rate, odd_rate = half_of * parameters[even_at], half_of * parameters[odd_at]
-        given = half + half
+        given, rest = half + half, amount + half
         for p in range(pair_count):
             up, down = values[first + 2 * p + 1], values[first + 2 * p + 2]
             one_way = up - before * values[2 * p + 1]
@@ -238,10 +252,25 @@ def _share_node(lattice: Lattice, number: int, scalar: Carried, precision, jit, 
             values[first + 2 * p + 1] = behind * leaving[2 * p + 1] + (one_way - (even + odd))
             values[first + 2 * p + 2] = behind * leaving[2 * p + 2] + (other_way - (even - odd))
             given += (up - values[first + 2 * p + 1]) + (down - values[first + 2 * p + 2])
-        values[first] += given
-        parameters[value_at][n] = amount * per_h
+            rest -= values[first + 2 * p + 1] + values[first + 2 * p + 2]
+        values[first] = values[first] + given if is_own else rest
+        if is_own:
+            parameters[value_at][n] = amount * per_h
+            store(parameters, n, half * per_h)
 
     return jit(unroll(collide))
+
+
+def _storing_gained(scalar: Carried, jit, at):
+    """Node function ``(parameters, n, gained)`` that stores what a scalar with a source gains in half a step."""
+    if not scalar.has_source:
+        return jit(lambda parameters, n, gained: None)
+    gained_at = at[scalar.parameter(GAINED)]
+
+    def store(parameters, n, gained):
+        parameters[gained_at][n] = gained
+
+    return jit(store)
 
 
 def _slope_node(axis: int, first: int, precision, jit, at):
@@ -249,7 +278,7 @@ def _slope_node(axis: int, first: int, precision, jit, at):
     ``first``, what its slope along an axis brings less with the carrier; nothing for -1."""
     if axis < 0:
         return jit(lambda values, n, parameters: None)
-    ahead, behind, walled_at, zero = 2 * axis + 1, 2 * axis + 2, at[WALLED], precision.real(0)
+    ahead, behind, walled_at, zero = 2 * axis + 1, 2 * axis + 2, at[LINKS], precision.real(0)
     into_ahead, into_behind = 1 << axis, 1 << N_AXES + axis
 
     def meet(values, n, parameters):
@@ -260,15 +289,15 @@ def _slope_node(axis: int, first: int, precision, jit, at):
     return jit(meet)
 
 
-def _in_turn(functions, jit):
-    """Node function that calls others with the same five arguments, one after the other."""
+def each_in_turn(functions, jit):
+    """Node function that calls others with the same arguments, one after the other."""
     first, *others = functions
     if not others:
         return first
-    rest = _in_turn(others, jit)
+    rest = each_in_turn(others, jit)
 
-    def both(values, leaving, h, n, parameters):
-        first(values, leaving, h, n, parameters)
-        rest(values, leaving, h, n, parameters)
+    def both(*given):
+        first(*given)
+        rest(*given)
 
     return jit(both)

@@ -10,11 +10,14 @@ field ``NAME`` holds T(n) of the populations that arrive, S(n) the source of the
     T(n) h(n) = sum_q g_q + S(n) / 2,   sum_q g~_q = T(n) h(n) + S(n) / 2
 
 ``initial_fields`` hold both of step 0, so a scalar starts with populations of T + S / 2 times those of the carrier
-(:meth:`CarriedScalar.start`).
+(:meth:`CarriedScalar.start`). Populations are those of nodes beside openings and walls that let something through, and
+of their neighbours; the others need T, ``NAME_gained``, S / 2h, and ``NAME_memory``
+(:mod:`muphy_lb.operators.scalar_levels`) alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -30,23 +33,28 @@ from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, Probed
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
     AT_NEIGHBOURS,
+    BEFORE,
     Field,
     FieldValue,
     ScalarStreaming,
     Stage,
     Value,
+    Where,
 )
-from muphy_lb.operators import MOMENTUM_FIELDS, STORE_MOMENTUM
+from muphy_lb.operators.observers import CARRYING_FIELDS, N_AXES, STORE_CARRYING, WALLED
+from muphy_lb.operators.scalar_levels import KEPT, MARKED, MEMORY, OLD, carried_by_levels
 from muphy_lb.operators.scalar_transport import (
     CARRIER,
     GAIN,
+    GAINED,
+    LINKS,
     LOSS,
-    N_AXES,
+    NEAR,
+    POPULATED,
     RATES,
     SHARE,
     STRIDE,
     VALUE,
-    WALLED,
     Carried,
     carried_collision,
     scalar_at_rest,
@@ -63,7 +71,8 @@ NOTHING = 0.05  # share of a gradient in populations, below which rounding and h
 FASTEST = 0.05  # speed [voxels a step] up to which diffusion along a flow is slower by at most 4 u^2, 1 %
 SMALL_DECAY = 0.1  # share in a step up to which the rate of a decay is right to 0.1 %
 LARGEST_DIFFUSIVITY = 0.3  # in lattice units, up to which a gap of six voxels fills and empties within 2 % of its rate
-MOMENTUM = {name: FieldValue(name) for name in MOMENTUM_FIELDS}
+OF_LINKS, KEEPING = "_links", "_keeping"  # behind the name of the populations: fields of links, of 1 at their nodes
+CARRYING = {name: FieldValue(name, is_new=True) for name in CARRYING_FIELDS}
 
 
 class Condition(NamedTuple):
@@ -137,7 +146,7 @@ class CarriedScalar:
 
     @property
     def carrier(self) -> str:
-        """Name of the field of its carrier h."""
+        """Name of the field of its carrier, h - 1."""
         return f"{self.group or self.name}_carrier"
 
     @property
@@ -162,10 +171,13 @@ class CarriedScalar:
 
     @property
     def sources(self) -> dict[str, Value]:
-        """Values of the parameters of its collision."""
+        """Values of the parameters of its operators."""
         loss, rates = 0.5 * self.decay, scalar_rates(self.lattice, self.diffusivity)
         gain = FieldValue(self.half_gain) if self.half_gain else 0.5 * self.production
-        values = {GAIN: gain, LOSS: loss, SHARE: 1.0 / (1.0 + loss), VALUE: FieldValue(self.name)}
+        values: dict[str, Value] = {GAIN: gain, LOSS: loss, SHARE: 1.0 / (1.0 + loss), KEPT: self.reflected}
+        for what, field in ((VALUE, self.name), (GAINED, self.gained)):
+            values |= {what: FieldValue(field, is_new=True), what + OLD: FieldValue(field)}
+        values[MEMORY] = FieldValue(self.memory)
         values |= dict(zip(RATES, map(float, rates), strict=True))
         return {self.kind.parameter(what): value for what, value in values.items()}
 
@@ -176,9 +188,39 @@ class CarriedScalar:
         return 1.0 - 1.0 / float(odd_rate)
 
     @property
+    def reflected(self) -> float:
+        """The share r of what arrives one way that leaves the other way, with a minus."""
+        return 1.0 - float(scalar_rates(self.lattice, self.diffusivity)[1])
+
+    @property
     def kind(self) -> Carried:
         """The scalar as its collision knows it."""
-        return Carried(self.name, bool(self.half_gain), self.slope_along)
+        return Carried(self.name, bool(self.half_gain), self.slope_along, self.has_source)
+
+    @property
+    def has_source(self) -> bool:
+        """Whether it gains or loses anything in the volume."""
+        return bool(self.half_gain or self.production or self.decay)
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether it is carried without populations where that can be (:mod:`muphy_lb.operators.scalar_levels`)."""
+        return self.has_carrier and self.slope_along < 0
+
+    @property
+    def gained(self) -> str:
+        """Name of the field of S / 2h, if it has a source."""
+        return gained_of(self.name)
+
+    @property
+    def memory(self) -> str:
+        """Name of the field of what it keeps of a step, if it is carried without populations."""
+        return memory_of(self.name)
+
+    @property
+    def stored_values(self) -> tuple[str, ...]:
+        """Names of the fields of its values at nodes."""
+        return (self.name, self.gained) if self.has_source else (self.name,)
 
     def over(self, n_steps: int) -> "CarriedScalar":
         """The scalar in steps as long as some of these."""
@@ -198,12 +240,17 @@ class CarriedScalar:
         if not by production and decay; ``carrier``: (Q, n) populations of the carrier, those at rest if not given."""
         leaving = scalar + (0.5 * (self.production - self.decay * scalar) if half_gain is None else half_gain)
         carried = scalar_at_rest(self.lattice, np.ones(1)) if carrier is None else carrier
-        return {**dict(zip(self.rows, leaving * carried, strict=True)), self.name: scalar}
+        found = dict(zip(self.rows, leaving * carried, strict=True)) | {self.name: scalar}
+        if self.has_source:
+            found[self.gained] = leaving - scalar
+        if self.has_levels:
+            found[self.memory] = self.reflected * (leaving - scalar)
+        return found
 
     def carrier_start(self) -> dict[str, np.ndarray]:
         """The carrier's fields at step 0."""
-        one = np.ones(1)
-        return {**dict(zip(self.carrier_rows, scalar_at_rest(self.lattice, one), strict=True)), self.carrier: one}
+        rows = dict(zip(self.carrier_rows, scalar_at_rest(self.lattice, np.ones(1)), strict=True))
+        return rows | dict.fromkeys((self.carrier, *CARRYING_FIELDS), np.zeros(1))
 
     def scaled(self, stored: np.ndarray) -> np.ndarray:
         """Values in SI units of stored ones, in their precision."""
@@ -219,6 +266,16 @@ class CarriedScalar:
         return None if stored is None else self.values_si(stored)
 
 
+def gained_of(name: str) -> str:
+    """Name of the field of S / 2h of a scalar."""
+    return f"{name}_gained"
+
+
+def memory_of(name: str) -> str:
+    """Name of the field of what a scalar keeps of a step."""
+    return f"{name}_memory"
+
+
 def carrier_boundary(scalars: tuple[CarriedScalar, ...]) -> ScalarBoundary:
     """The conditions of the carrier of some scalars: walls let nothing through; openings hold it at 1, but for those
     through which all of these flow out freely, unless that are all openings."""
@@ -232,11 +289,36 @@ def carrier_boundary(scalars: tuple[CarriedScalar, ...]) -> ScalarBoundary:
 
 def links_into_walls(domain: LocalDomain) -> np.ndarray:
     """(n,) int8 bits of the links of the nodes of a rank along x, y, z ahead, then behind, that lead into walls."""
+    found, _ = _links(domain)
+    return found
+
+
+def _links(domain: LocalDomain) -> tuple[np.ndarray, np.ndarray]:
+    """The same, and (2 ``N_AXES``, n) the neighbours of the nodes."""
     found, steps = np.zeros(domain.n_nodes, dtype=np.int8), np.eye(N_AXES, dtype=np.int64)
     codes = domain.neighbours_with_ghosts(np.concatenate((steps, -steps)), slice(0, domain.n_nodes))
     for bit, row in enumerate(codes):
         found |= ((row == WALL_LINK) | (row <= FIRST_WALL_LINK)).astype(np.int8) << bit
-    return found
+    return found, codes
+
+
+def links_of_sets(domain: LocalDomain, sets: Sequence[ScalarSet]) -> np.ndarray:
+    """(n,) int8 the same, with ``POPULATED`` at nodes with a link at which one of the sets is not simply returned, and
+    ``NEAR`` at these, at their neighbours, and beside nodes of other ranks."""
+    found, codes = _links(domain)
+    acts, leads = np.any([each.boundary.acts for each in sets], axis=0), codes < 0
+    leads[leads] = acts[sets[0].boundary.numbers_of(codes[leads].astype(np.int64))]
+    is_populated = np.array(leads.any(axis=0))
+    is_near = np.array(is_populated | (codes >= domain.pitch).any(axis=0))
+    for row in codes:
+        is_own = (row >= 0) & (row < domain.n_nodes)
+        is_near[is_own] |= is_populated[row[is_own]]
+    return found | np.where(is_populated, POPULATED, 0).astype(np.int8) | np.where(is_near, NEAR, 0).astype(np.int8)
+
+
+def links_of_all(domain: LocalDomain) -> np.ndarray:
+    """(n,) int8 links into walls, with ``POPULATED`` everywhere."""
+    return links_into_walls(domain) | np.int8(POPULATED)
 
 
 def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
@@ -249,25 +331,50 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
     carrier = ScalarSet(first.carrier + POPULATIONS, carrier_boundary(scalars), diffusivity)
     field = (first.group or first.name) + POPULATIONS
     sets = carrier, *(each.populations_set for each in scalars)
-    values: dict[str, Value] = {**MOMENTUM, CARRIER: FieldValue(first.carrier), WALLED: FieldValue(WALLED)}
-    values[STRIDE] = float(flow.stride)
+    has_levels, links = all(each.has_levels for each in scalars), field + OF_LINKS
+    values: dict[str, Value] = {LINKS: FieldValue(links), STRIDE: float(flow.stride)}
+    values |= CARRYING | {CARRIER: FieldValue(first.carrier, is_new=True)}
     for each in scalars:
         values |= each.sources
+    momentum = CARRYING_FIELDS[: first.dimension]
     stage = Stage(
         field,
         (carried_collision(first.lattice, tuple(each.kind for each in scalars)),),
         values,
-        reads=(field + AT_NEIGHBOURS, *filter(None, (each.half_gain for each in scalars)), *MOMENTUM_FIELDS),
-        writes=(field, first.carrier, *(each.name for each in scalars)),
+        reads=(field + AT_NEIGHBOURS, links, *filter(None, (each.half_gain for each in scalars)), *CARRYING_FIELDS),
+        writes=(field, first.carrier, *(name for each in scalars for name in each.stored_values)),
+        where=Where(field + KEEPING, 1) if has_levels else None,
     )
-    momentum = [Field(name, is_state=axis < first.dimension) for axis, name in enumerate(MOMENTUM_FIELDS)]
-    flow = flow.observed_by(STORE_MOMENTUM, MOMENTUM).with_stages(after=(stage,))
-    fields = (
+    flow = replace(flow, name=f"{flow.name}-{field.removesuffix(POPULATIONS)}").with_stages(after=(stage,))
+    flow = flow.observed_by(STORE_CARRYING, CARRYING | {WALLED: FieldValue(WALLED)})
+    value = Field("", outside=0.0, is_state=True, alternates=True, guarded=True)
+    flow = flow.with_fields(
         Field(field, streaming=ScalarStreaming(first.lattice, sets, has_carrier=True)),
-        *(Field(name, is_state=True) for name in (first.carrier, *(each.name for each in scalars))),
         Field(WALLED, dtype=np.int8, fixed=links_into_walls),
+        *(replace(value, name=name) for name in stage.writes[1:]),
+        *(replace(value, name=name, is_state=name in momentum) for name in CARRYING_FIELDS),
     )
-    return replace(flow, name=f"{flow.name}-{field.removesuffix(POPULATIONS)}").with_fields(*fields, *momentum)
+    if not has_levels:
+        return flow.with_fields(Field(links, dtype=np.int8, fixed=links_of_all))
+    memories = tuple(each.memory for each in scalars)
+    old = {name + OLD: FieldValue(name) for name in CARRYING_FIELDS} | {CARRIER + OLD: FieldValue(first.carrier)}
+    levels = Stage(
+        f"{field}_levels",
+        (carried_by_levels(first.lattice, tuple(each.kind for each in scalars)),),
+        {**values, **old, MARKED: FieldValue(field + KEEPING)},
+        reads=(
+            *(name + AT_NEIGHBOURS for name in (links, *CARRYING_FIELDS, *stage.writes[1:])),
+            *(name + BEFORE for name in (first.carrier, *momentum)),
+            *memories,
+            *filter(None, (each.half_gain for each in scalars)),
+        ),
+        writes=(*stage.writes[1:], *memories, field + KEEPING),
+    )
+    return flow.with_stages(before=(levels,)).with_fields(
+        *(Field(name, is_state=True) for name in memories),
+        Field(links, dtype=np.int8, fixed=partial(links_of_sets, sets=sets), outside=0),
+        Field(field + KEEPING, dtype=np.int8),
+    )
 
 
 class ScalarPhysics(Physics):
@@ -299,11 +406,12 @@ class ScalarPhysics(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of the stored momentum and, of each scalar and of the carrier, of its value, two copies of its
-        populations, and the table of addresses."""
-        q_count, n_scalars = scalar_lattice(lattice.dimension).q, 1 + cls.count(case)
+        """Memory of two copies of the momentum and the carrier, of each scalar of two of its value and its gain and of
+        its memory, of two of all populations, and of the tables of addresses."""
+        q_count, n_scalars = scalar_lattice(lattice.dimension).q, cls.count(case)
         real = np.dtype(PRECISIONS[case.compute.precision].real)
-        return (3 + n_scalars * (1 + 2 * q_count)) * real.itemsize + n_scalars * (q_count - 1) * BYTES_PER_DIRECTION
+        numbers = 8 + 5 * n_scalars + 2 * (1 + n_scalars) * q_count
+        return numbers * real.itemsize + ((1 + n_scalars) * q_count + lattice.q) * BYTES_PER_DIRECTION
 
     def extend(self, flow: Flow) -> Flow:
         """The flow with the scalars."""
@@ -333,7 +441,19 @@ class ScalarPhysics(Physics):
             odd, share = 0.5 * (left - left[each.lattice.opposite]), each.over(view.stride).conducts
             share = share / each.over(before).conducts if abs(each.over(before).conducts) > NOTHING else 0.0
             found |= {row: found[row] + share * part for row, part in zip(each.rows, odd, strict=True)}
+            if each.has_levels:
+                rates = view.stride / before, each.over(before).reflected, each.over(view.stride).reflected
+                found[each.memory] = self._memory(view, each, found.get(each.gained, 0.0), *rates)
         return found
+
+    def _memory(self, view, scalar: CarriedScalar, gained, longer: float, before: float, now: float) -> np.ndarray:
+        """(n,) memories of a step where steps become longer and shares reflected others; what has changed in the last
+        step goes on, if that is known. ``gained``: half of what a node gains in a longer step."""
+        h, change = 1.0 + view.local_field(scalar.carrier), 0.0
+        if abs(before) > NOTHING:
+            of_source = view.local_field(scalar.gained) if scalar.has_source else 0.0
+            change = view.local_field(scalar.memory) / (before * h) + of_source
+        return now * h * (longer * change - gained)
 
     def restarted_at_rest(self, view) -> dict[str, np.ndarray]:
         """The same without gradients."""

@@ -46,8 +46,9 @@ def age_mean(simulation, folder):
 
 
 def total_age(simulation):
-    """The sum of all populations of the age."""
-    return sum(simulation.model_field(f"age_populations_{q}").sum() for q in range(7))
+    """The amount of age that has left all nodes."""
+    left = simulation.model_field("age") + simulation.model_field("age_gained")
+    return (left * (1.0 + simulation.model_field("age_carrier"))).sum()
 
 
 @pytest.mark.parametrize("streaming", ["pull", "push", "aa"])

@@ -16,14 +16,14 @@ from tests.laws.smallest import smallest
 from tests.parity.ptx import CAPABILITY, pretend, ptx_of
 from tests.parity.ptx_surface import composed
 
-WORDS, NUMBERS = (typeof(np.zeros(1, dtype)) for dtype in (np.uint32, np.int64))
+WORDS, NUMBERS, FLAGS = (typeof(np.zeros(1, dtype)) for dtype in (np.uint32, np.int64, np.int8))
 
 
 def main() -> int:
     """The stages of both physics, and what serves their boundaries, in both precisions."""
     pretend(CAPABILITY)
     for precision in (FP32, FP64):
-        real, number = typeof(np.zeros(1, precision.real)), types.int64
+        real = typeof(np.zeros(1, precision.real))
         for name in ("species", "dispersion"):
             engine = Solver(smallest(name, compute={"precision": precision.name})).engine
             lattice = engine.model.lattice
@@ -31,9 +31,9 @@ def main() -> int:
                 (operator,) = stage.operators
                 values = typeof(engine.parameters.values(operator, stage.parameters, 0))
                 if engine.model.kernel_of(stage) == "advance":
-                    n_entries = engine.fields.table_of(stage.writes[0]).table.n_entries
-                    kernel = skeletons.advance(operator, n_entries, True, lattice, precision, np.uint32)
-                    ptx_of(kernel, (real, real, WORDS, WORDS, number, number, number, values))
+                    n_entries = engine.fields.table_of(stage.name).table.n_entries
+                    kernel = skeletons.advance(operator, n_entries, True, True, lattice, precision, np.uint32)
+                    ptx_of(kernel, (real, real, WORDS, WORDS, *[types.uint32] * 3, FLAGS, types.uint8, values))
                 elif stage.over == NODES:
                     kernel, ahead = composed(stage, stage.operators, None, None, (lattice, precision))
                     ptx_of(kernel, (*ahead, values))

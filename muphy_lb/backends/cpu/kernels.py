@@ -32,9 +32,9 @@ def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRa
 
 def advance(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
     """Vectorised over warps of nodes."""
-    how = arrays.n_neighbours, arrays.row > 0, backend.lattice, backend.precision
+    how = arrays.n_neighbours, arrays.row > 0, nodes.where is not None, backend.lattice, backend.precision
     skeleton = skeletons.advance(update, *how)
-    arguments = (arrays.old, arrays.new, *arrays.table, nodes.first, nodes.last, arrays.row, values)
+    arguments = (arrays.old, arrays.new, *arrays.table, *_chosen(nodes), arrays.row, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 

@@ -200,9 +200,9 @@ def stream_collide(collide_operator, pattern, lattice, precision, streams, has_o
 
 
 @cache
-def advance(update_operator, n_neighbours, has_populations, lattice, precision):
+def advance(update_operator, n_neighbours, has_populations, is_chosen, lattice, precision):
     """Advance a field from the values of a node and of its neighbours, or, of several components, from the arriving
-    populations."""
+    populations; at all nodes, or at the chosen ones."""
     update, real, n_values = update_operator.compile(lattice, precision, node_jit), precision.real, 1 + n_neighbours
     load = gather(split((0, *(-k for k in range(1, n_values)))), n_values, first_of_field)
 
@@ -226,16 +226,34 @@ def advance(update_operator, n_neighbours, has_populations, lattice, precision):
 
     store = collided if has_populations else updated
 
+    @node_jit
+    def store_chosen(values, new, place, begin, end, row, array, mask, parameters):
+        for lane in range(begin, end):
+            if array[place + lane] & mask:
+                store(values, new, place, lane, lane + 1, row, parameters)
+
+    @node_jit
+    def has_chosen(place, begin, end, array, mask):
+        for lane in range(begin, end):
+            if array[place + lane] & mask:
+                return True
+        return False
+
     @loop_jit
-    def skeleton(old, new, lines, bases, first, last, row, parameters):
+    def skeleton(old, new, lines, bases, first, last, array, mask, row, parameters):
         first_warp, last_warp = first // WARP, (last + WARP - 1) // WARP
         for chunk in prange((last_warp - first_warp + CHUNK - 1) // CHUNK):
             values = np.empty((n_values, WARP), real)
             start = first_warp + chunk * CHUNK
             for warp in range(start, min(last_warp, start + CHUNK)):
                 place = warp * WARP
-                load(values, old, lines, bases, warp)
-                store(values, new, place, max(first - place, 0), min(last - place, WARP), row, parameters)
+                begin, end = max(first - place, 0), min(last - place, WARP)
+                if not is_chosen:
+                    load(values, old, lines, bases, warp)
+                    store(values, new, place, begin, end, row, parameters)
+                elif has_chosen(place, begin, end, array, mask):
+                    load(values, old, lines, bases, warp)
+                    store_chosen(values, new, place, begin, end, row, array, mask, parameters)
 
     return skeleton
 
@@ -252,12 +270,12 @@ def decode(addresses, lines, bases, warp, lane):
 
 
 @node_jit
-def find_neighbours(addresses, table, n):
-    """Addresses of the neighbours of a node (:mod:`muphy_lb.domain.addresses`)."""
+def find_neighbours(addresses, count, table, n):
+    """Addresses of the first neighbours of a node (:mod:`muphy_lb.domain.addresses`)."""
     record = np.int64(table[n // WARP]) * LINE_UNIT
     up_to = np.uint32(0xFFFFFFFF) >> np.uint32(WARP - 1 - n % WARP)
     walls, base = np.int64(table[record]), record + (addresses.size + LINE_UNIT) // LINE_UNIT * LINE_UNIT - 1
-    for k in range(addresses.size):
+    for k in range(count):
         mask = table[record + 1 + k]
         address = np.uint32(table[base + np.int64(count_bits(mask & up_to))] + np.uint32(n))
         addresses[k] = min(np.int64(address), walls)

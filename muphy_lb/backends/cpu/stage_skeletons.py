@@ -55,7 +55,7 @@ def at_nodes(update_operator, arriving, changes, stored, n_neighbours, lattice, 
     update = update_operator.compile(lattice, precision, bare_node_jit)
     at = bare_node_jit(lambda memory, tables, n, values, *found: update(*found, n, values))
     if n_neighbours:
-        at = _with_neighbours(at)
+        at = _with_neighbours(at, update_operator.near or n_neighbours)
     if stored:
         at = _with_populations(at, stored, False, lattice.q)
     if arriving:
@@ -76,10 +76,10 @@ def at_nodes(update_operator, arriving, changes, stored, n_neighbours, lattice, 
     return skeleton
 
 
-def _with_neighbours(layer):
+def _with_neighbours(layer, count: int):
     @bare_node_jit
     def at(memory, tables, n, values, *found):
-        find_neighbours(memory[1], tables[0], n)
+        find_neighbours(memory[1], count, tables[0], n)
         return layer(memory, tables[1:], n, values, *found, memory[1])
 
     return at
@@ -168,7 +168,7 @@ def refill(operators, locations, n_neighbours, lattice, precision):
             for n in range(start, min(last, start + CHUNK_NODES)):
                 if not array[n] & mask:
                     continue
-                find_neighbours(addresses, near, n)
+                find_neighbours(addresses, n_neighbours, near, n)
                 average((entries, there, f), (buffer, lines, bases), addresses, sources, others, of_moments, mean)
                 update(f, mean, n, own)
                 find(entries, lines, bases, n, there)

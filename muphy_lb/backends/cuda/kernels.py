@@ -156,10 +156,12 @@ def _stream_collide_fluid(backend, collide, arrays: records.StreamArrays, nodes:
 
 def advance(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
     """One thread per node."""
-    table, how = arrays.table, (arrays.n_neighbours, arrays.row > 0)
+    table, where = arrays.table, nodes.where
+    how = arrays.n_neighbours, arrays.row > 0, where is not None
+    chosen = (where.array, np.uint8(where.mask)) if where else (table.lines, np.uint8(0))
     kernel = skeletons.advance(update, *how, backend.lattice, backend.precision, table.index_type)
     shape = *_bounds(nodes), table.index_type(arrays.row)
-    arguments = (arrays.old, arrays.new, table.lines, table.bases, *shape, values)
+    arguments = (arrays.old, arrays.new, table.lines, table.bases, *shape, *chosen, values)
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
 
 

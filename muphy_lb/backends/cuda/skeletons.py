@@ -148,9 +148,9 @@ def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_ty
 
 
 @cache
-def advance(update_operator, n_neighbours, has_populations, lattice, precision, index_type):
+def advance(update_operator, n_neighbours, has_populations, is_chosen, lattice, precision, index_type):
     """Advance a field from the values of a node and of its neighbours, or, of several components, from the arriving
-    populations."""
+    populations; at all nodes, or at the chosen ones."""
     update, real, n_values = update_operator.compile(lattice, precision, device_jit), precision.real, 1 + n_neighbours
     gather_node = gather_values(n_neighbours, index_type, real)
     scatter_node = scatter_values(n_values, index_type)
@@ -165,9 +165,9 @@ def advance(update_operator, n_neighbours, has_populations, lattice, precision, 
     advanced = device_jit(collided if has_populations else updated)
 
     @kernel_jit
-    def kernel(old, new, lines, bases, first, last, row, parameters):
+    def kernel(old, new, lines, bases, first, last, row, array, mask, parameters):
         n = np.uint32(first + cuda.grid(1))
-        if n < last:
+        if n < last and (not is_chosen or array[n] & mask):
             values = cuda.local.array(n_values, real)
             gather_node(old, lines, bases, n, values)
             advanced(values, n, row, new, parameters)

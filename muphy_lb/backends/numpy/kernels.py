@@ -233,11 +233,11 @@ def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRa
 
 def advance(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
     """new[n] = update(old[n], old[neighbours]), of all components if there are several."""
-    n = np.arange(nodes.first, nodes.last)
-    sources = np.concatenate((n[None], arrays.table[:, n]))
-    targets = n + arrays.row * np.arange(len(sources))[:, None] if arrays.row else n
 
     def step():
+        n = _chosen(nodes)
+        sources = np.concatenate((n[None], arrays.table[:, n]))
+        targets = n + arrays.row * np.arange(len(sources))[:, None] if arrays.row else n
         arrays.new[targets] = update.reference(arrays.old[sources], n, backend.lattice, update.by_name(values))
 
     return step

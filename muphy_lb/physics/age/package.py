@@ -36,7 +36,7 @@ class Age(ScalarPhysics):
     def initial_fields(self, view) -> dict[str, np.ndarray]:
         """All fluid has just entered, and gains half of its first step on arrival."""
         (scalar,) = self.scalars
-        return scalar.carrier_start() | dict.fromkeys((*scalar.rows, FIELD), np.zeros(1))
+        return scalar.carrier_start() | scalar.start(np.zeros(1), half_gain=np.zeros(1))
 
     def describe(self) -> str:
         """Diffusivity and stability, as text."""

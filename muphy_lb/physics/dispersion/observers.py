@@ -43,6 +43,7 @@ class Spreading:
         ]
         if view.communicator.rank:
             return None
+        density = 1.0 + density.astype(np.float64)
         ahead_to, behind_to = self._faces()
         speed, told = self._crossing(carrier) / density.size, []
         # of a face, which lies between two nodes, each population carries half of the slope to it

@@ -16,7 +16,6 @@ from muphy_lb.base.errors import DivergedError
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
-from muphy_lb.operators import MOMENTUM_FIELDS
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.scalar import CarriedScalar, setting_of
 from muphy_lb.physics.scalar_series import OutletFluxes, Populations
@@ -104,7 +103,7 @@ class SpeciesTold:
         given = view.model_field(scalar.half_gain or scalar.name)
         if carrier is None or given is None:
             return None
-        amounts = given.astype(np.float64) * carrier
+        amounts = given.astype(np.float64) * (1.0 + carrier)
         gains = 2.0 / view.stride * amounts if scalar.half_gain else scalar.production - scalar.decay * amounts
         return float(np.sum(gains))
 
@@ -138,12 +137,11 @@ class SpeciesTold:
         condition tells this, and the Sherwood number, flux times length over diffusivity and the difference between
         that value and the mean of the fluid by speed; on rank 0, collective."""
         view, spacing_m = self._view, self._view.units.spacing_m
-        rows = [view.model_field(name) for name in (self.scalar.name, *MOMENTUM_FIELDS)]
+        values, velocity = view.model_field(self.scalar.name), view.velocity_m_s()
         fluxes, section = self._at_walls(), next(s for s in view.case.species if s.name == self.scalar.name)
-        if fluxes is None or rows[0] is None:
+        if fluxes is None or values is None or velocity is None:
             return {}
-        values, *momentum = (np.asarray(row, dtype=np.float64) for row in rows)
-        speed = np.sqrt(sum(component**2 for component in momentum))
+        speed = np.linalg.norm(velocity.astype(np.float64), axis=1)
         mean = float(np.average(values, weights=speed if speed.any() else None))
         found = {}
         for name, rate in fluxes_si.items():
@@ -168,7 +166,7 @@ class SpeciesTold:
         if numbers is None or values is None or carrier is None:
             return None
         n_outlets, first_opening = len(self.outlets), len(self.outlets) + 1 + len(self.walls)
-        held = float(np.sum(values * carrier, dtype=np.float64))
+        held = float(np.sum(values * (1.0 + carrier), dtype=np.float64))
         leaves = dict(zip(self.outlets, numbers[:n_outlets], strict=True))
         return {
             "unit": self.scalar.unit,

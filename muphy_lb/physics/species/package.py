@@ -30,6 +30,7 @@ from muphy_lb.measure.flow_view import OutputField, PreparedView, SettableFlow
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import Field, FieldValue, Stage
 from muphy_lb.operators import MOMENTUM_FIELDS
+from muphy_lb.operators.observers import CARRYING_FIELDS
 from muphy_lb.physics.scalar import (
     POPULATIONS,
     SMALL_DECAY,
@@ -37,6 +38,8 @@ from muphy_lb.physics.scalar import (
     CarriedScalar,
     Condition,
     ScalarPhysics,
+    gained_of,
+    memory_of,
     refuse_half_precision,
     scalar_boundary,
 )
@@ -89,8 +92,8 @@ class Species(ScalarPhysics):
     def __init__(self, case, header: GeometryHeader, units: Units):
         refuse_half_precision(case, "[[species]]")
         names = tuple(each.name for each in case.species)
-        taken = (*TAKEN, *MOMENTUM_FIELDS, PART, PARTS, *map(changes_of, names))
-        taken += tuple(name + WALL_FLUX for name in names)
+        taken = (*TAKEN, *MOMENTUM_FIELDS, *CARRYING_FIELDS, PART, PARTS, *(name + WALL_FLUX for name in names))
+        taken += tuple(of(name) for of in (changes_of, gained_of, memory_of) for name in names)
         beginnings = tuple(name + POPULATIONS for name in names)
         for name in names:
             if name in taken or name.startswith(beginnings):
@@ -139,18 +142,17 @@ class Species(ScalarPhysics):
 
     def extend(self, flow: Flow) -> Flow:
         """The flow with the scalars, and with their reactions at the start of a step."""
+        if self._reactions is not None:
+            reactions, n_parts = self._over(self._reactions, flow.stride)
+            names = reactions.names
+            changes = tuple(map(changes_of, names))
+            values = {name: FieldValue(name) for name in (*names, *changes)} | reactions.parameters(n_parts)
+            stage = Stage("reactions", (reactions.operator(),), values, reads=(*names, *changes), writes=changes)
+            flow = flow.with_fields(*(Field(name, is_state=True) for name in changes)).with_stages(before=(stage,))
         try:
-            flow = super().extend(flow)
+            return super().extend(flow)
         except ValueError as error:
             raise InputError(f"[[species]] have a name of another field: {error}; give them other ones") from error
-        if self._reactions is None:
-            return flow
-        reactions, n_parts = self._over(self._reactions, flow.stride)
-        names = reactions.names
-        changes = tuple(map(changes_of, names))
-        values = {name: FieldValue(name) for name in (*names, *changes)} | reactions.parameters(n_parts)
-        stage = Stage("reactions", (reactions.operator(),), values, reads=(*names, *changes), writes=changes)
-        return flow.with_fields(*(Field(name, is_state=True) for name in changes)).with_stages(before=(stage,))
 
     def _over(self, reactions: Reactions, stride: int) -> tuple[Reactions, int]:
         """Reactions in steps as long as some of the flow's, and the parts of such a step."""
@@ -222,18 +224,19 @@ class Species(ScalarPhysics):
         return super().describe() + reacting
 
     def warnings(self) -> tuple[str, ...]:
-        """Species that do not follow in time, or change in a step by hardly more than rounding."""
+        """Species that do not follow in time, or change in a step by hardly more than rounding beside walls with a
+        condition, where populations carry them."""
         largest = np.array([scale or SCALE_OF_NOTHING for scale in self._scales])
         rates = [each.decay * scale + abs(each.production) for each, scale in zip(self.scalars, largest, strict=True)]
         if self._reactions is not None:
             rates = [abs(float(law(largest))) * self._units.time_step_s for law in self._reactions.laws]
         rounding, told = 0.5 * float(np.finfo(self._precision.real).eps), []
         for scalar, scale, change in zip(self.scalars, self._scales, rates / largest, strict=True):
-            if scale > 0.0 and 0.0 < change < rounding / LOST:
+            if any(self._walls.values()) and scale > 0.0 and 0.0 < change < rounding / LOST:
                 told.append(
                     f"species.{scalar.name} gains or loses {change:.2g} of its largest value in a time step, of which"
-                    f" {self._precision.name} may round off up to {100.0 * min(1.0, rounding / change):.2g} % where the"
-                    f" species stands still; set compute.precision = {FP64.name!r}"
+                    f" {self._precision.name} may round off up to {100.0 * min(1.0, rounding / change):.2g} % beside"
+                    f" walls with a condition where the species stands still; set compute.precision = {FP64.name!r}"
                 )
         return (*super().warnings(), *told)
 
