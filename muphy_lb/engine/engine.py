@@ -61,7 +61,7 @@ class Engine:
         corners = Corners(lookup, partial(connector.connect, backend)) if lookup else None
         self.fields = Fields(backend, domain, model, self.halo.shares, self.timed, corners)
         self.particles = Particles(backend, connector, lookup, domain, model, self.fields) if lookup else None
-        self.parameters = Parameters(backend, domain, self.fields, self.particles, self.timed)
+        self.parameters = Parameters(backend, domain, self.fields, self.particles, self.timed, model.courses)
         values = Values(self.timed, partial(self._moment_values, operator=model.at_openings))
         self.boundary_links = BoundaryLinks(backend, model, self.addresses, self.buffers, conditions, values)
         self.feedback = self._bind_feedback(conditions)
@@ -153,6 +153,8 @@ class Engine:
         them. Before any schedule."""
         for _ in range(2):
             self.step()
+        for task in self._binder.frozen_alone(0):
+            task.run()
         self.timed.compile()
         self.backend.synchronise()
         self._launches.start_recording()
