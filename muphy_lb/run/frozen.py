@@ -18,8 +18,16 @@ class FrozenFlow(Observer):
     name = "frozen"
 
     def __init__(self, view: FlowView):
-        self._view, self._watch, run = view, SteadyWatch(None), view.case.run
-        last = view.frozen_from
+        self._view, self._last = view, inf
+        self.follow(view)
+
+    def follow(self, view: FlowView) -> None:
+        """Look at another flow from now on, the same after a change of its case; at what still flows anew."""
+        is_known = self._last == view.frozen_from <= view.step_number
+        self._view, self._last = view, view.frozen_from
+        if is_known:
+            return
+        self._watch, last, run = SteadyWatch(None), self._last, view.case.run
         self.every = max(1, min(run.steady_interval_steps, int(last) // LOOKS)) if last < inf and not view.beat else 0
 
     @classmethod

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from muphy_lb import Simulation
 from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.case.case import as_case, case_from_dict
 from muphy_lb.output.series import read_series
@@ -214,11 +215,15 @@ def test_a_flow_that_is_frozen_too_early_makes_a_result_doubtful(tmp_path):
     openings = [{"name": "inlet", "pressure_pa": 1e-4}, {"name": "outlet", "pressure_pa": 0.0}]
     for after_s, is_steady in ((1.5, False), (6.0, True)):
         run = {"steps": 700, "ramp_steps": 100, "frozen_after_s": after_s}
-        run = Run(simulate(open_channel(species=[DRUG], openings=openings, run=run)), tmp_path)
-        _, summary = run.execute()
+        case = open_channel(species=[DRUG], openings=openings, run=run)
+        _, summary = Run(simulate(case), tmp_path).execute()
         assert is_steady == (summary["frozen"]["to_come"] < 0.01)
         told_so = [text for text in summary["objections"] if "the flow was frozen after" in text]
         assert bool(told_so) != is_steady
+        with Simulation(case) as simulation:  # in memory, in two goes
+            simulation.run(steps=100)
+            outcome = simulation.run()
+            assert list(told_so) == [text for text in outcome.objections if "the flow was frozen after" in text]
 
 
 @pytest.mark.parametrize("frozen", [{}, {"frozen_after_s": 10.0}], ids=["flowing", "frozen"])
