@@ -13,9 +13,9 @@ from muphy_lb.validation.flows import lattice_simulation, until_steady
 from muphy_lb.validation.particles.tracers import statistics, tracers
 
 SIZE, RADIUS, POROSITY, SEED = 100, 8.0, 0.4, 1
-QUICK_SIZE, QUICK_RADIUS = 32, 4.0
-COUNT, QUICK_COUNT = 200_000, 20_000
-PECLETS, QUICK_PECLETS = (3.0, 10.0, 30.0, 100.0, 300.0), (3.0, 10.0, 30.0)
+QUICK_SIZE, QUICK_RADIUS = 20, 3.0
+COUNT, QUICK_COUNT = 200_000, 5000
+PECLETS, QUICK_PECLETS = (3.0, 10.0, 30.0, 100.0, 300.0), (3.0, 10.0)
 SPEED, VISCOSITY = 0.02, 1.0 / 6.0  # of the fluid on the mean; creeping
 SETTLED, EVERY = 1e-4, 500
 #: Times of tracers before and while their variance is measured, in a^2 / D and in times past a sphere.
