@@ -60,7 +60,7 @@ class Spreading:
 
     @cached_property
     def connected(self) -> np.ndarray:
-        """(n,) whether a node lies in a pore that leads along the axis, through faces of voxels; on rank 0. What lies
+        """(n,) whether a node lies in a pore that leads along the axis, through faces of voxels; on rank 0. Fluid
         elsewhere stays behind, and as a part of the mean would spread for ever. All nodes if no pore does."""
         nodes = whole_nodes(self._view)
         flags = np.full(nodes.shape, SOLID, dtype=FLAG_DTYPE)
