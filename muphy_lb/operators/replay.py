@@ -32,8 +32,10 @@ def replay(n_axes: int) -> Operator:
 
     def node(_, precision, jit, at):
         first_at, count_at, row_at, a, b, c, d = (at[name] for name in (FIRST, N_INSTANTS, ROW, *WEIGHTS))
+        nothing = jit(lambda n, places, parameters: None)
         along = [_along_node(jit, at[name], at[stored], (a, b, c, d)) for name, stored in pairs]
-        x, y, z = (*along, *[jit(lambda n, places, parameters: None)] * (3 - n_axes))
+        along += [nothing] * (len(MOMENTUM_FIELDS) - n_axes)
+        x, y, z = along[0], along[1], along[2]
 
         def update(n, parameters):
             count, row = np.int64(parameters[count_at]), np.int64(parameters[row_at])
