@@ -87,6 +87,9 @@ class RunSection(Section):
     frozen_step_s: Positive | None = None
     """longest time step [s] of what the flow carries from then on; it is as long as speeds, diffusivities and rates
     allow, at most this, and a whole number of steps of the flow"""
+    replayed_instants: Annotated[int, Field(ge=8, le=10_000)] | None = None
+    """of a flow that waveforms drive: number of instants at which the beat ahead of frozen_after_s is stored, to be
+    repeated from then on; it takes memory for three numbers a node and instant"""
     ramp_steps: AtLeastZero = 200
     """steps over which the openings' values rise smoothly from rest; 0 = at once"""
     steady_tolerance: Annotated[Positive, Field(le=LARGEST_TOLERANCE)] | None = None
@@ -115,6 +118,8 @@ class RunSection(Section):
             yield "has steady_time_s but no steady_tolerance"
         if "frozen_step_s" in given and "frozen_after_s" not in given:
             yield "has frozen_step_s but no frozen_after_s, the time from which on the flow is frozen: give both"
+        if "replayed_instants" in given and "frozen_after_s" not in given:
+            yield "has replayed_instants but no frozen_after_s, the time from which on a beat is replayed: give both"
         if given.keys() >= {"steady_tolerance", "periodic_tolerance"}:
             yield "has steady_tolerance and periodic_tolerance; what pulsates is never steady: give one of both"
         watched, told = given.get("steady_watch") or FLOW_MONITORED, "which a flow that stays as it is meets at once"

@@ -19,6 +19,10 @@ class HostArrays:
         """(n,) values of a field."""
         return self._engine.fields.get(field, self._engine.parity)
 
+    def has(self, field: str) -> bool:
+        """Whether there is a field."""
+        return self._engine.fields.has(field)
+
     def set(self, field: str, values: np.ndarray) -> None:
         """Overwrite a field."""
         self._engine.fields.put(field, values)
@@ -52,7 +56,7 @@ class Actions:
 
     def next_step(self, step: int) -> float:
         """Number of the first step behind ``step`` at which one is due; infinite without actions."""
-        return min(((step // action.every + 1) * action.every for action in self._actions), default=inf)
+        return min((action.next_step(step) for action in self._actions), default=inf)
 
     def start(self) -> None:
         """Begin at step 0."""
@@ -62,7 +66,7 @@ class Actions:
     def act(self, step: int) -> None:
         """Let those act that are due after ``step`` steps."""
         for action in self._actions:
-            if step % action.every == 0:
+            if action.next_step(step - 1) == step:
                 action.act(self.arrays, step)
 
     def record(self) -> dict[str, Mapping[str, np.ndarray]]:

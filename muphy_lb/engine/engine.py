@@ -61,7 +61,7 @@ class Engine:
         corners = Corners(lookup, partial(connector.connect, backend)) if lookup else None
         self.fields = Fields(backend, domain, model, self.halo.shares, self.timed, corners)
         self.particles = Particles(backend, connector, lookup, domain, model, self.fields) if lookup else None
-        self.parameters = Parameters(backend, domain, self.fields, self.particles, self.timed)
+        self.parameters = Parameters(backend, domain, self.fields, self.particles, self.timed, model.courses)
         values = Values(self.timed, partial(self._moment_values, operator=model.at_openings))
         self.boundary_links = BoundaryLinks(backend, model, self.addresses, self.buffers, conditions, values)
         self.feedback = self._bind_feedback(conditions)
@@ -129,12 +129,13 @@ class Engine:
 
     def _freeze(self) -> None:
         """Copy the populations, and what the collision stores, to the other arrays, so that steps that leave them alone
-        find them in both."""
+        find them in both; but for what these replay."""
         if not self._is_frozen:
             self.backend.synchronise()
             now = self.backend.to_host(self.buffers[self.parity])
             self.backend.update(self.buffers[1 - self.parity], now)
-            self.fields.hold(self.model.stored, self.parity)
+            replayed = {name for stage in self.model.frozen for name in stage.writes}
+            self.fields.hold([name for name in self.model.stored if name not in replayed], self.parity)
             self._is_frozen = True
 
     def _cycle(self, n_steps: int):
@@ -155,6 +156,8 @@ class Engine:
         them. Before any schedule."""
         for _ in range(2):
             self.step()
+        for task in self._binder.frozen_alone(0):
+            task.run()
         self.timed.compile()
         self.backend.synchronise()
         self._launches.start_recording()

@@ -200,12 +200,12 @@ def _advancing_table(domain: LocalDomain, model: Model, field: Field) -> Stencil
 class _Stored:
     """A field that node functions write at their own node and read there, or, with a halo, also at neighbours."""
 
-    row = 0
     exchanges: Exchanges = NOT_EXCHANGED
 
     def __init__(self, backend, domain: LocalDomain, field: Field, dtype, halo: NodeNeighbours | None, shares):
         self.is_state = field.is_state
-        size = domain.pitch if halo is None else halo.n_slots
+        self.row = domain.pitch if field.n_rows > 1 else 0
+        size = field.n_rows * domain.pitch if halo is None else halo.n_slots
         arrays = [backend.zeros(size, dtype) for _ in range(1 + field.alternates)]
         self.arrays = [arrays[0], arrays[-1]]
         if field.fixed is not None:
@@ -420,6 +420,10 @@ class Fields:
         for name in filter(self._alternates, names):
             arrays = self._bound[name].arrays
             self._backend.update(arrays[1 - parity], self._backend.to_host(arrays[parity]))
+
+    def has(self, name: str) -> bool:
+        """Whether there is a field, or a row of one."""
+        return name in self._rows
 
     def get(self, name: str, parity: int) -> np.ndarray:
         """(n,) values of a field or of a row of one, (RECORD n,) of a vector, in the state ``parity``."""

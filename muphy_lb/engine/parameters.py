@@ -8,7 +8,19 @@ from muphy_lb.domain import LocalDomain
 from muphy_lb.engine.fields import Fields
 from muphy_lb.engine.particles import Particles
 from muphy_lb.engine.timed_values import TimedValues
-from muphy_lb.model.model import BESIDE_WALL, BORDER, LOOKUP, SCHEDULED, STEP, VOXEL, FieldValue, Provided, Table, Value
+from muphy_lb.model.model import (
+    BESIDE_WALL,
+    BORDER,
+    LOOKUP,
+    SCHEDULED,
+    STEP,
+    VOXEL,
+    Course,
+    FieldValue,
+    Provided,
+    Table,
+    Value,
+)
 from muphy_lb.operators import Operator
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.operators.operator import Parameter
@@ -24,12 +36,14 @@ class Parameters:
         fields: the model's fields, bound.
         particles: the model's particles, bound, if it has any.
         timed: values in force, of which the last three are the body force.
+        courses: the model's, whose values are those ahead of the force.
     """
 
-    def __init__(self, backend, domain: LocalDomain, fields: Fields, particles: Particles | None, timed):
+    def __init__(self, backend, domain: LocalDomain, fields: Fields, particles: Particles | None, timed, courses=()):
         self._backend, self._domain = backend, domain
         self._fields, self._particles = fields, particles
         self._timed: TimedValues = timed
+        self._courses = tuple(courses)
         self._uploaded: dict = {}
         self.step = backend.zeros(1, np.int64)
 
@@ -53,6 +67,9 @@ class Parameters:
             return self._provided(parameter.name, value, in_force)
         if isinstance(value, Table):
             return self._table(value.array)
+        if isinstance(value, Course):
+            place = self._timed.n_values - len(self._courses) + self._courses.index(value.factor)
+            return self._backend.view(in_force, place, place + 1)
         return self._constant(value, self._backend.precision.unit if parameter.in_stored_units else 1.0)
 
     def _provided(self, name: str, value: Provided, in_force):

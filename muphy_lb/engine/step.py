@@ -149,6 +149,7 @@ class StepOrder:
         before: passes ahead of the flow.
         between: passes between streaming and collision.
         after: passes behind the collision; the first is the flow's own.
+        frozen: the pass of a frozen flow alone.
         at_start: fields that cross beside the populations.
         returned: fields whose values at ghosts are added to their nodes.
         is_never_reversed: whether every step runs forwards through the nodes.
@@ -171,6 +172,8 @@ class StepOrder:
         self.after = passes(model.after, written, readable)
         ahead = _read_first(model.before, readable)
         self.before[0].exchanged = ahead
+        self.frozen = Pass()
+        self.frozen.stages = list(model.frozen)
         between = _read_first((*model.before, *model.between), readable)
         behind = [name for name in _read_first(model.stages, readable) if name not in stored]
         beside = [name for name in (*between, *behind) if name not in ahead]
@@ -277,13 +280,17 @@ class StepBinder:
         first, *others = self._order.after
         carried = Pass()
         carried.exchanged, carried.stages = self._order.at_start, first.stages
-        groups = (*self._order.before, carried, *others)
+        groups = (*self._order.before, self._order.frozen, carried, *others)
         tasks = [*self._counted_step(), *(task for group in groups for task in self._whole_pass(group, kind.parity))]
         if not kind.has_schedule:
             return tasks
         backend = self._backend
         tasks = [ordering(backend.record_interior), *self._with_next_row(tasks, kind.parity)]
         return [*tasks, ordering(backend.interior_waits_for_edge)]
+
+    def frozen_alone(self, parity: int) -> list[Task]:
+        """The tasks of stages that no step has but those of a frozen flow."""
+        return list(self._whole_pass(self._order.frozen, parity))
 
     def _counted_step(self) -> list[Task]:
         """Counts the step, where a stage reads its number."""

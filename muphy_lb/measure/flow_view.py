@@ -16,6 +16,7 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.node_sums import Measure, NodeSums
 from muphy_lb.measure.records import Health, OpeningState, StressAtWalls, WallForce
+from muphy_lb.model.beat import Beat
 from muphy_lb.model.isothermal import Fluid
 from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 from muphy_lb.setup.numerics import Numerics
@@ -96,6 +97,10 @@ class FlowView(PreparedView, Protocol):
     @property
     def frozen_from(self) -> float:
         """Number of the step behind which the flow stays as it is; infinite if it goes on."""
+
+    @property
+    def beat(self) -> Beat | None:
+        """The beat that a frozen flow repeats, if it does."""
 
     @property
     def stride(self) -> int:

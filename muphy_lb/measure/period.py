@@ -156,8 +156,9 @@ class PeriodFlowRates(Observer):
         return (cls(view, period_s, folder),) if period_s else ()
 
     def act(self) -> None:
-        """Take a sample, unless this step has one."""
-        states = self._view.openings() if self._view.header.openings else None
+        """Take a sample, unless this step has one, or the flow is frozen."""
+        is_flowing = self._view.step_number <= self._view.frozen_from
+        states = self._view.openings() if is_flowing and self._view.header.openings else None
         if states and not (self._samples and self._samples[-1][0] == self._view.step_number):
             self._samples.append((self._view.step_number, [state.flow_rate_m3_s for state in states.values()]))
 

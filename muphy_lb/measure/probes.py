@@ -326,6 +326,11 @@ class SegmentMeans(PeriodMeans):
 
     name = "segments"
 
+    def act(self) -> None:
+        """Take a sample of the flow, which is frozen behind the last."""
+        if self._view.step_number <= self._view.frozen_from:
+            super().act()
+
     def record(self, means: np.ndarray) -> dict:
         """The record of each segment by name."""
         names = (section.name for section in self._view.case.segments)

@@ -24,6 +24,9 @@ class RankArrays(Protocol):
     def get(self, field: str) -> np.ndarray:
         """(n,) values of a field of the model at the rank's nodes, in run order."""
 
+    def has(self, field: str) -> bool:
+        """Whether the model has a field."""
+
     def set(self, field: str, values: np.ndarray) -> None:
         """Overwrite a field by which no stage chooses its nodes."""
 
@@ -45,12 +48,16 @@ class Action:
     Attributes:
         name: of its state in checkpoints.
         single: names of the arrays of its state that hold one value; all others have as many rows as each other.
-        every: number of steps between two calls of :meth:`act`, which are at the multiples of it.
+        every: number of steps between two calls of :meth:`act`, unless :meth:`next_step` says otherwise.
     """
 
     name: ClassVar[str]
     single: ClassVar[tuple[str, ...]] = ()
     every: int
+
+    def next_step(self, step: int) -> float:
+        """The first step behind ``step`` after which it acts: a multiple of ``every``."""
+        return (step // self.every + 1) * self.every
 
     def start(self, rank: RankArrays) -> None:
         """Begin at step 0, when fields and populations are set."""

@@ -38,7 +38,7 @@ class Flow:
         observers: store values of every node before its collision.
         extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
         written: names of fields that these write.
-        fields, before, between, after, particles, actions, occupied, bulk, costs, filled, closed: as of
+        fields, before, between, after, frozen, particles, actions, occupied, bulk, costs, filled, closed: as of
             :class:`muphy_lb.model.model.Model`.
         counted: function that makes the model's ``counted`` of the moments of nodes with fluid.
     """
@@ -59,6 +59,7 @@ class Flow:
     before: tuple[Stage, ...] = ()
     between: tuple[Stage, ...] = ()
     after: tuple[Stage, ...] = ()
+    frozen: tuple[Stage, ...] = ()
     particles: tuple[ParticleSet, ...] = ()
     actions: tuple[Action, ...] = ()
     occupied: str = ""
@@ -162,6 +163,7 @@ class Flow:
             before=self.before,
             between=self.between,
             after=self.after,
+            frozen=self.frozen,
             particles=self.particles,
             actions=self.actions,
             closed=self.closed,

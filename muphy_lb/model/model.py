@@ -77,6 +77,12 @@ class Table(NamedTuple):
     array: np.ndarray
 
 
+class Course(NamedTuple):
+    """A parameter that changes over time: an array of length one that the schedule overwrites ahead of every step."""
+
+    factor: Callable  #: ``(times_s) -> (K,)`` values in the middle of steps
+
+
 class Where(NamedTuple):
     """The nodes at which an integer field has at least one bit of a mask."""
 
@@ -87,9 +93,9 @@ class Where(NamedTuple):
     among: str = ""
 
 
-Value = float | np.ndarray | np.integer | FieldValue | Provided | Table
+Value = float | np.ndarray | np.integer | FieldValue | Provided | Table | Course
 """Value of a parameter: a number (a NumPy integer keeps its type), an (n,) array over the local nodes, real or integer,
-a table, a field, or a value that the engine provides."""
+a table, a course, a field, or a value that the engine provides."""
 
 
 class ScalarStreaming(NamedTuple):
@@ -128,6 +134,7 @@ class Field:
     accumulates: bool = False
     #: the nodes at which an accumulating field need not be 0, where stages mark those that they add to
     marked: Where | None = None
+    n_rows: int = 1  #: number of its components, which lie one after the other
     #: whether it has three components, which lie beside each other: component k of node n at ``RECORD * n + k``
     #: (:data:`muphy_lb.lattice.layout.RECORD`); only with ``corners``
     is_vector: bool = False
@@ -150,7 +157,8 @@ class Field:
         """Names of its components."""
         if self.streaming is not None:
             return [f"{each.name}_{q}" for each in self.streaming.sets for q in range(self.streaming.lattice.q)]
-        return [self.name] if not self.of_moments else [f"{self.name}_{k}" for k in range(4)]
+        n_rows = 4 if self.of_moments else self.n_rows
+        return [self.name] if n_rows == 1 else [f"{self.name}_{k}" for k in range(n_rows)]
 
     @property
     def is_advanced(self) -> bool:
@@ -312,6 +320,7 @@ class Model:
     #: step overlap with its messages, and all others, away from other ranks' nodes, with their own. Where stages have
     #: the same operators, the later ones read nothing at neighbours that the earlier have written to a guarded field.
     after: tuple[Stage, ...] = ()
+    frozen: tuple[Stage, ...] = ()  #: stages of the steps of a frozen flow alone, in the place of its collision
     particles: tuple[ParticleSet, ...] = ()  #: sets of particles
     actions: tuple = ()  #: what is done on the host between steps (:class:`muphy_lb.model.action.Action`)
     #: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there are none. The
@@ -338,7 +347,7 @@ class Model:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """All stages in order."""
-        return (*self.before, *self.between, *self.after)
+        return (*self.before, *self.between, *self.after, *self.frozen)
 
     def kernel_of(self, stage: Stage) -> str:
         """Name of the kernel of a stage."""
@@ -416,9 +425,12 @@ class Model:
 
     @property
     def courses(self) -> tuple[Callable, ...]:
-        """The factors over time of values of scalars at boundaries, each once, as the schedule holds them."""
+        """The factors over time of values of scalars at boundaries, and of parameters, each once, as the schedule holds
+        them."""
         fields = (each.streaming for each in self.fields if each.streaming is not None)
-        return courses_of([each for streaming in fields for each in streaming.sets])
+        of_scalars = courses_of([each for streaming in fields for each in streaming.sets])
+        values = (value for stage in self.stages for value in stage.parameters.values())
+        return tuple(dict.fromkeys((*of_scalars, *(each.factor for each in values if isinstance(each, Course)))))
 
     @property
     def has_scheduled_force(self) -> bool:

@@ -8,7 +8,8 @@
 - Boundaries: ``openings``, ``opening_zone`` (the collision near them), ``lumped`` (networks behind outlets),
   ``wall_rules`` (link-wise walls at any distance), ``saturation`` (walls that take up a scalar).
 - ``moments``, ``viscous_stress``, ``initial``, ``observers`` (values that a collision stores), ``scalar_transport``,
-  ``scalar_levels`` (scalars from the values of two steps), ``philox`` (keyed random numbers).
+  ``scalar_levels`` (scalars from the values of two steps), ``replay`` (momentum of a stored beat), ``philox`` (keyed
+  random numbers).
 
 How a collision is assembled, as the tests' smallest example does it:
 

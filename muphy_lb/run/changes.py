@@ -201,7 +201,10 @@ def _imposes_alone(old: Case, new: Case) -> bool:
         return False
     if not _turns_force(old.flow, new.flow):
         return False
-    if any(getattr(old.run, name) != getattr(new.run, name) for name in ("frozen_after_s", "frozen_step_s")):
+    if any(
+        getattr(old.run, name) != getattr(new.run, name)
+        for name in ("frozen_after_s", "frozen_step_s", "replayed_instants")
+    ):
         return False
     ours, theirs = (case.lattice.model_dump(exclude=set(TIME_STEP)) for case in (old, new))
     if ours != theirs or len(old.openings) != len(new.openings):

@@ -18,9 +18,17 @@ class FrozenFlow(Observer):
     name = "frozen"
 
     def __init__(self, view: FlowView):
-        self._view, self._watch, run = view, SteadyWatch(None), view.case.run
-        last = view.frozen_from
-        self.every = max(1, min(run.steady_interval_steps, int(last) // LOOKS)) if last < inf else 0
+        self._view, self._last = view, inf
+        self.follow(view)
+
+    def follow(self, view: FlowView) -> None:
+        """Look at another flow from now on, the same after a change of its case; at what still flows anew."""
+        is_known = self._last == view.frozen_from <= view.step_number
+        self._view, self._last = view, view.frozen_from
+        if is_known:
+            return
+        self._watch, last, run = SteadyWatch(None), self._last, view.case.run
+        self.every = max(1, min(run.steady_interval_steps, int(last) // LOOKS)) if last < inf and not view.beat else 0
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
@@ -38,8 +46,12 @@ class FrozenFlow(Observer):
         return max((rest for rests in self._watch.to_come_of.values() for rest in rests.values()), default=inf)
 
     def finish(self) -> dict | None:
-        """The change of flow rates and mean speed that was still to come, relative to the largest, on rank 0."""
-        to_come = self._to_come()
+        """The change of flow rates and mean speed that was still to come, relative to the largest, on rank 0; of a flow
+        that repeats a beat how much this differs from the one before."""
+        to_come, beat = self._to_come(), self._view.beat
+        if beat:
+            is_known = self._view.step_number >= self._view.frozen_from and self._view.communicator.rank == 0
+            return {"beats_differ": beat.difference} if is_known else None
         return {"to_come": to_come} if to_come < inf and self._view.communicator.rank == 0 else None
 
     def objections(self) -> tuple[str, ...]:

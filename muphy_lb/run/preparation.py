@@ -6,7 +6,7 @@ A run begins with it, and ``muphy-lb info`` ends with it: what the one refuses t
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from math import inf
+from math import ceil, inf
 from typing import Any
 from weakref import WeakSet
 
@@ -30,6 +30,7 @@ from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.node_sums import NodeSums
+from muphy_lb.model.beat import LEAST_INSTANTS, Beat
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import Model
 from muphy_lb.operators import OPENING_LAYER, near_openings
@@ -166,8 +167,10 @@ class Preparation:
             problem = "nothing that it carries; give [[species]] or [age], or remove run.frozen_after_s"
         elif feeling:
             problem = f"[{feeling[0]}], which needs the flow; remove one of both"
-        elif longest_period_s(self.case) or any(each.file for each in self.case.flow.accelerations):
-            problem = "a waveform or a record of accelerations; remove one of both"
+        elif any(each.file for each in self.case.flow.accelerations):
+            problem = "a record of accelerations; remove one of both"
+        elif longest_period_s(self.case) and not self.case.run.replayed_instants:
+            problem = "a waveform; give run.replayed_instants = 40, too, which repeats a beat, or remove one of both"
         elif self.case.compute.streaming != PULL.name:
             problem = f"compute.streaming = {self.case.compute.streaming!r}; set compute.streaming = {PULL.name!r}"
         if problem:
@@ -180,11 +183,47 @@ class Preparation:
                 " rates allow, or remove it"
             )
         steps, ramp = int(self.frozen_from), self.case.run.ramp_steps
-        if steps <= ramp:
+        if self.case.run.replayed_instants:
+            self._refuse_to_replay(self.case.run.replayed_instants)
+        elif steps <= ramp:
             raise InputError(
                 f"run.frozen_after_s is {steps} steps, and the flow starts for {ramp} (run.ramp_steps): set"
                 f" run.frozen_after_s = {1.01 * self.units.steps_to_time(ramp + 1):.3g} or more, when it is steady"
             )
+
+    def _refuse_to_replay(self, n_instants: int) -> None:
+        """Raise InputError for a beat that is none, or does not have these instants, or begins too early."""
+        period, period_s = self._steps_of_beat, longest_period_s(self.case)
+        if not period_s:
+            raise InputError(
+                "run.replayed_instants is given, and nothing in the case repeats itself: give a waveform, or remove"
+                " run.replayed_instants, so that a steady flow is frozen"
+            )
+        if n_instants > period:
+            raise InputError(
+                f"run.replayed_instants is {n_instants}, and a beat of {period_s:.4g} s has {int(period)} steps: set"
+                f" run.replayed_instants = {max(LEAST_INSTANTS, min(int(period) // 4, 40))}"
+            )
+        beat, ramp = self._beat(0), self.case.run.ramp_steps
+        first = beat.first if beat else 0
+        if first < ramp:
+            earliest_s = self.units.steps_to_time(ramp + 3 * ceil(period))
+            raise InputError(
+                f"run.frozen_after_s is {self.case.run.frozen_after_s:.4g} s, and the two beats of {period_s:.4g} s"
+                f" that are compared ahead of it begin in the start of the flow (run.ramp_steps = {ramp}): set"
+                f" run.frozen_after_s = {earliest_s:.4g} or more, when the flow repeats itself"
+            )
+
+    @property
+    def _steps_of_beat(self) -> float:
+        return longest_period_s(self.case) / self.units.time_step_s
+
+    def _beat(self, row: int) -> Beat | None:
+        """The beat that is stored and replayed, if one is; ``row``: length of the fields of a rank."""
+        n_instants = self.case.run.replayed_instants
+        if n_instants is None:
+            return None
+        return Beat(int(self.frozen_from), self._steps_of_beat, n_instants, self.units.time_step_s, row)
 
     def _lay_out(self) -> None:
         """The nodes of this rank, and what happens at them and at their links."""
@@ -216,6 +255,8 @@ class Preparation:
             )
         for physics in self.physics:
             flow = flow.extended(physics.name, physics.extend)
+        self.beat = self._beat(self.domain.pitch)
+        flow = self.beat.stored_by(flow) if self.beat else flow
         self.fluid = flow.fluid  # whose viscosity a physics may have made its own
         return flow.model()
 

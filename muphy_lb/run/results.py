@@ -23,6 +23,7 @@ from muphy_lb.measure.shear.wall_shear import WallShear as ShearMeasure
 from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.run.criteria import monitored
 from muphy_lb.run.exports import chosen_fields, dataset, node_values, voxel_grid, wall_data
+from muphy_lb.run.frozen import FrozenFlow
 from muphy_lb.run.records import Force, Health, Opening, Permeability, Records, Row, WallShear
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import input_surface
@@ -44,13 +45,14 @@ class Results:
         geometry: the geometry that was handed over beside the case, if one was.
 
     Attributes:
-        settling: whether a permeability of the flow has settled; followed between runs as well.
+        settling, frozen: whether a permeability of the flow has settled, and whether the flow had when it was frozen;
+            followed between runs as well.
     """
 
     def __init__(self, core: Solver, geometry: Geometry | None = None):
         self._core: Solver | None = core
         self._geometry = geometry
-        self.settling = Settling(core)
+        self.settling, self.frozen = Settling(core), FrozenFlow(core)
 
     @property
     def core(self) -> Solver:

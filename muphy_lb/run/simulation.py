@@ -141,7 +141,7 @@ class Simulation(Results):
         for name in (*self._methods, "_shear"):
             self.__dict__.pop(name, None)
         self._core, self.callbacks, self._geometry = None, [], None
-        del self.settling
+        del self.settling, self.frozen
         gc.collect()  # engine, launches and recorded steps hold themselves in cycles
         backend.release()
 
@@ -274,6 +274,7 @@ class Simulation(Results):
         if core is not self._core:
             self._take(core)
         self.settling.begin_anew(core)
+        self.frozen.follow(core)
 
     def view(self, port: int = 0) -> "LiveView":
         """Show the flow on a page in a browser while it steps (:mod:`muphy_lb.view`); print it for the address. As the
@@ -366,7 +367,9 @@ class Simulation(Results):
         with self._advancing("run"), ProgressBar(self.step_number, last, shows_bar, watch is not None) as bar:
             ended = self._drive(last, watch, clock, bar)
         go_on = GO_ON[watch.reason] if watch else "run_until_steady()"
-        verdict = judge(self.core, (watch,) if watch else (), go_on, "" if ended in (*ENDS, STOPPED) else ended)
+        verdict = judge(
+            self.core, (self.frozen, *((watch,) if watch else ())), go_on, "" if ended in (*ENDS, STOPPED) else ended
+        )
         speed = {"wall_time_s": clock.wall_time_s, "mflups": clock.mflups(self.n_nodes)}
         return self._outcome(ended, verdict.record() | speed)
 
@@ -444,7 +447,7 @@ class Simulation(Results):
         return try_change(self.core, self.change, changes)
 
     def _observers(self, watch: Criterion | None) -> list[Observer]:
-        return [self.settling, *self.callbacks, *([watch] if watch else [])]
+        return [self.settling, self.frozen, *self.callbacks, *([watch] if watch else [])]
 
     def _check(self, loop: Loop, interruption: Interruption, bar: ProgressBar) -> str | None:
         """Check the health of the flow, and log it; returns the reason to end where Ctrl-C was pressed."""

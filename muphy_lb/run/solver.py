@@ -36,6 +36,7 @@ from muphy_lb.run.state import State, StateRecord
 from muphy_lb.run.verdict import divergence_message
 from muphy_lb.setup.boundaries import build_schedule, opening_conditions
 from muphy_lb.setup.force import build_force
+from muphy_lb.setup.waveforms import STEPS_OF_WAVE, fastest_of_flow_s
 
 LOG = logging.getLogger(__name__)
 ROUNDING = 1e-9
@@ -201,13 +202,18 @@ class Solver(Preparation):
     @property
     def _lengthens_at(self) -> float:
         """Step behind which what the flow carries takes steps of its own, if they have not been chosen."""
-        is_plain = self.case.run.frozen_step_s is None and self.stride == 1
+        is_plain = self.case.run.frozen_step_s is None and self.stride == 1 and self.beat is None
         return inf if is_plain or self._has_stride else self.frozen_from
 
     def _lengthen_steps(self) -> None:
         """Choose the steps of what the frozen flow carries, and go on with them."""
         max_speed, longest_s = self.health().max_speed, self.case.run.frozen_step_s or 0.0
+        fastest_s = inf
+        if self.beat:
+            self.beat.check()
+            max_speed, fastest_s = max(max_speed, self.beat.largest), fastest_of_flow_s(self.case)
         allowed = min(physics.longest_stride(max_speed) for physics in self.physics)
+        longest_s = min(longest_s, fastest_s / STEPS_OF_WAVE)
         stride = max(1, int(min(allowed, (1.0 + ROUNDING) * longest_s / self.units.time_step_s)))
         self._has_stride = True
         if self.communicator.rank == 0:

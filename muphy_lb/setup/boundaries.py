@@ -238,17 +238,28 @@ class BoundarySchedule:
     Args:
         values: (n,) values of the openings, then 1 for every labelled wall that moves and 0 for others, then 1.
         factors: a waveform, or None, for each of them; behind these, for the openings whose profiles change their
-            shape, and for scalars, ``(times_s) -> (K, columns)`` amplitudes, which the ramp leaves alone.
+            shape, ``(times_s) -> (K, columns)`` amplitudes, which the ramp leaves alone.
         force: body force, evaluated at the time after the step.
         ramp_steps: steps over which the values rise from rest as (1 - cos) / 2.
+        held_from: step from which on all but the courses stays as it is.
+        courses: ``(times_s) -> (K,)`` values behind the amplitudes.
         at_rest: (n,) what has been subtracted from each value, and what a waveform multiplies as well: the reference
             pressure of openings with a pressure. Zero if not given.
     """
 
     def __init__(
-        self, values: np.ndarray, factors, force: DrivingForce, ramp_steps: int, time_step_s: float, at_rest=None
+        self,
+        values: np.ndarray,
+        factors,
+        force: DrivingForce,
+        ramp_steps: int,
+        time_step_s: float,
+        at_rest=None,
+        held_from: float = np.inf,
+        courses=(),
     ):
         self.values, self._force = values, force
+        self._held_from, self._courses = held_from, tuple(courses)
         self._at_rest = np.zeros(values.size) if at_rest is None else at_rest
         self._has_values = bool(np.any(values[:-1]))
         self._factors, self._amplitudes = tuple(factors[: values.size]), tuple(factors[values.size :])
@@ -262,7 +273,9 @@ class BoundarySchedule:
     @property
     def is_periodic(self) -> bool:
         """Whether anything changes throughout the run."""
-        return self._force.changes or any(factor is not None for factor in (*self._factors, *self._amplitudes))
+        return self._force.changes or any(
+            factor is not None for factor in (*self._factors, *self._amplitudes, *self._courses)
+        )
 
     def rows(self, step: int, stride: int = 1) -> tuple[np.ndarray, float]:
         """Values of the steps after ``step``, (K, n + columns + 3), and the step up to which they are valid; of those
@@ -274,8 +287,10 @@ class BoundarySchedule:
         return self.at(middle), np.inf if is_last else step + n_rows * stride
 
     def at(self, steps: np.ndarray) -> np.ndarray:
-        """(K, n + columns + 3) values of given steps: ``values``, amplitudes, force."""
+        """(K, n + columns + 3) values of given steps: ``values``, amplitudes, courses, force."""
         n_rows = len(steps)
+        courses = [course((steps - 0.5) * self._time_step_s)[:, None] for course in self._courses]
+        steps = np.minimum(steps, self._held_from)
         progress = np.clip(steps / self._ramp_steps, 0.0, 1.0) if self._ramp_steps else np.ones(n_rows)
         ramp = 0.5 - 0.5 * np.cos(np.pi * progress)
         rows = ramp[:, None] * self.values
@@ -284,7 +299,7 @@ class BoundarySchedule:
                 share = factor((steps - 0.5) * self._time_step_s)
                 rows[:, column] = rows[:, column] * share + ramp * self._at_rest[column] * (share - 1.0)
         shapes = [amplitudes((steps - 0.5) * self._time_step_s) for amplitudes in self._amplitudes]
-        return np.hstack((rows, *shapes, self._force(steps * self._time_step_s)))
+        return np.hstack((rows, *shapes, *courses, self._force(steps * self._time_step_s)))
 
 
 def opening_conditions(
@@ -409,9 +424,10 @@ def build_schedule(
     if streaming_named(case.compute.streaming).stores_before_collision:
         force = replace(force, delay_s=units.time_step_s)
     amplitudes = [condition.pulsatile.amplitudes for condition in conditions if condition.pulsatile is not None]
-    columns = [lambda time_s, course=course: course(time_s)[:, None] for course in courses]
+    run, factors = case.run, [*factors, None, *amplitudes]
+    held_from = np.inf if run.replayed_instants is None else units.time_to_steps(run.frozen_after_s or 0.0)
     return BoundarySchedule(
-        values, [*factors, None, *amplitudes, *columns], force, case.run.ramp_steps, units.time_step_s, at_rest
+        values, factors, force, run.ramp_steps, units.time_step_s, at_rest, held_from=held_from, courses=courses
     )
 
 

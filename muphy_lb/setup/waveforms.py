@@ -13,6 +13,8 @@ MAX_OVERSHOOT = 3.0
 # Points of a waveform: the spline solves a dense system.
 MOST_POINTS = 2000
 SAMPLES_A_WAVE = 100
+STEPS_OF_WAVE = 50
+"""Least number of steps, of what a frozen flow carries, in the fastest wave."""
 # Difference of the ratio of two periods from a whole number, relative.
 PERIOD_ERROR = 1e-6
 
@@ -67,6 +69,11 @@ def fastest_wave_s(waveform: WaveformSection, case: Case) -> float:
     if waveform.file is not None:
         return _period_s(case, waveform)
     return known(waveform.period_s) / max(1, len(waveform.cosine), len(waveform.sine))
+
+
+def fastest_of_flow_s(case: Case) -> float:
+    """Period of the fastest harmonic of all waveforms that drive the flow [s]; infinite without one."""
+    return min((fastest_wave_s(waveform, case) for waveform in case.waveforms.values()), default=np.inf)
 
 
 def longest_period_s(case: Case) -> float:

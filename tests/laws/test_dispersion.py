@@ -5,6 +5,8 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
 from muphy_lb.measure.permeability_observer import rest_of_change
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
@@ -51,6 +53,21 @@ def test_longer_steps_in_a_frozen_flow_give_the_same_coefficients(tmp_path):
         )
     assert simulation.stride == 6
     assert found[1] == pytest.approx(found[0], rel=2e-4)
+
+
+def test_pores_that_lead_nowhere_do_not_count():
+    """Their fluid stays behind, and would make the coefficients grow for ever."""
+    flags, found = np.full((3, 14, 8), SOLID, dtype=np.uint8), []
+    flags[1, 1:7] = FLUID
+    for more in (False, True):
+        flags[1, 9:12, 2:5] = FLUID if more else SOLID
+        nodes = build_nodes(Voxels(flags, periodic=(True, True, True)))
+        given = case("sphere_pack", {"size": 4, "radius": 1.0}, flow=DRIVEN, lattice={"name": "D3Q19"})
+        simulation = Solver(given, SerialCommunicator(), nodes)
+        simulation.advance(3000)
+        found.append(coefficients(simulation))
+    assert np.count_nonzero(~Spreading(simulation, simulation.physics[0].scalars, 0).connected) == 9
+    assert found[1][0] == pytest.approx(found[0][0], rel=1e-9) and found[1][1] == pytest.approx(found[0][1], rel=1e-9)
 
 
 def by_finite_volumes(simulation, diffusivity):

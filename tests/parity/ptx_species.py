@@ -13,6 +13,7 @@ from muphy_lb.base.precision import FP32, FP64
 from muphy_lb.model.model import NODES
 from muphy_lb.run.solver import Solver
 from tests.laws.smallest import smallest
+from tests.laws.test_replay import REPLAYED, beating
 from tests.parity.ptx import CAPABILITY, pretend, ptx_of
 from tests.parity.ptx_surface import composed
 
@@ -24,8 +25,10 @@ def main() -> int:
     pretend(CAPABILITY)
     for precision in (FP32, FP64):
         real = typeof(np.zeros(1, precision.real))
-        for name in ("species", "dispersion"):
-            engine = Solver(smallest(name, compute={"precision": precision.name})).engine
+        compute = {"precision": precision.name}
+        cases = {name: smallest(name, compute=compute) for name in ("species", "dispersion")}
+        for name, case in (cases | {"replay": beating(run=REPLAYED, compute=compute)}).items():
+            engine = Solver(case).engine
             lattice = engine.model.lattice
             for stage in engine.model.stages:
                 (operator,) = stage.operators

@@ -193,7 +193,8 @@ class WallShearObserver(Observer):
         period = period_s / view.units.time_step_s
         self._window = PeriodWindow(period, SAMPLES_PER_PERIOD) if period_s else None
         self.every = 0 if self._window is None else self._window.every
-        self._first_step = -inf if view.case.run.may_end_early else view.numerics.steps - period
+        last = min(view.numerics.steps, view.frozen_from)
+        self._first_step = -inf if view.case.run.may_end_early else last - period
         self._tangents = tangents(self._shear.surface.normal) if view.communicator.rank == 0 else np.empty(0)
 
     @classmethod
@@ -216,7 +217,8 @@ class WallShearObserver(Observer):
 
     def act(self) -> None:
         """Take a sample, if the last period has begun."""
-        if self._window is None or self._view.step_number <= self._first_step:
+        is_sampled = self._first_step < self._view.step_number <= self._view.frozen_from
+        if self._window is None or not is_sampled:
             return
         traction = self._shear.traction_pa()
         if traction is not None:

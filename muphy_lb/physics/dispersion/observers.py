@@ -1,13 +1,16 @@
 """Coefficients of dispersion over time, ``dispersion.csv``, and at the end of a run with what they may still change."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.neighbours import NeighbourSearch
+from muphy_lb.geometry.porous.preparation import drop_unconnected
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
@@ -45,15 +48,29 @@ class Spreading:
             return None
         density = 1.0 + density.astype(np.float64)
         ahead_to, behind_to = self._faces()
-        speed, told = self._crossing(carrier) / density.size, []
+        n_open, told = np.count_nonzero(self.connected), list[float]()
+        speed, density = self._crossing(carrier) / n_open, density * self.connected
         # of a face, which lies between two nodes, each population carries half of the slope to it
         slope = 0.5 * (np.sum(carrier[0][ahead_to], dtype=np.float64) + np.sum(carrier[1][behind_to], dtype=np.float64))
         for scalar, (values, rows) in zip(self.scalars, found, strict=True):
             mean = float(np.sum(values * density, dtype=np.float64) / np.sum(density, dtype=np.float64))
             mean -= 0.5 * speed  # half a step later, while populations cross
             swing = [row - mean * own.astype(np.float64) for row, own in zip(rows, carrier, strict=True)]
-            told.append(float(slope - self._crossing(swing)) / (stride * scalar.diffusivity) / density.size)
+            told.append(float(slope - self._crossing(swing)) / (stride * scalar.diffusivity) / n_open)
         return told, speed / stride
+
+    @cached_property
+    def connected(self) -> np.ndarray:
+        """(n,) whether a node lies in a pore that leads along the axis, through faces of voxels; on rank 0. Fluid
+        elsewhere stays behind, and as a part of the mean would spread for ever. All nodes if no pore does."""
+        nodes = whole_nodes(self._view)
+        flags = np.full(nodes.shape, SOLID, dtype=FLAG_DTYPE)
+        flags.flat[nodes.voxel] = FLUID
+        try:
+            kept, *_ = drop_unconnected(Voxels(flags, periodic=nodes.periodic), "xyz"[self._axis], "faces")
+        except GeometryError:
+            return np.ones(nodes.n_nodes, dtype=bool)
+        return kept.flags.flat[nodes.voxel] == FLUID
 
     def _crossing(self, rows: Sequence[np.ndarray]) -> float:
         """The sum of all that crosses faces of voxels ahead, less that behind, of populations that leave both ways."""
@@ -65,7 +82,7 @@ class Spreading:
         if self._open is None:
             nodes, step = whole_nodes(self._view), np.eye(3, dtype=np.int64)[self._axis]
             codes = NeighbourSearch(nodes).table_through_solids(np.array([step, -step]))
-            self._open = codes[0] >= 0, codes[1] >= 0
+            self._open = tuple((row >= 0) & self.connected for row in codes)
         return self._open
 
     def monitored(self) -> dict[str, float]:
@@ -131,12 +148,15 @@ class DispersionRecord(Observer):
                     "dispersion_over_diffusivity": third,
                 }
             )
-        return {"axis": section.axis, "velocity_m_s": velocity_m_s, "coefficients": rows}
+        apart = 1.0 - float(self._spreading.connected.mean())
+        return {"axis": section.axis, "velocity_m_s": velocity_m_s, "left_out_share": apart, "coefficients": rows}
 
     def lines(self, summary: Mapping) -> list[str]:
         """The record as lines of text."""
         record = summary[self.name]
-        return [_line(record, row) for row in record["coefficients"]]
+        share = record["left_out_share"]
+        apart = f"dispersion: {100.0 * share:.2g} % of the fluid, in pores that lead nowhere, do not count"
+        return [*(_line(record, row) for row in record["coefficients"]), *[apart] * (share > 0.0)]
 
     def section(self, summary: Mapping) -> ReportPart:
         """The record as a table, and charts over time."""

@@ -58,11 +58,10 @@ from muphy_lb.physics.species.reactions import (
 from muphy_lb.physics.species.residence import ResidenceTimes, entry_of
 from muphy_lb.physics.species.section import SpeciesSection
 from muphy_lb.setup.input_fields import Wanted, read_field
-from muphy_lb.setup.waveforms import factor_bounds, fastest_wave_s, waveform_factor
+from muphy_lb.setup.waveforms import STEPS_OF_WAVE, factor_bounds, fastest_wave_s, waveform_factor
 
 NAME = "species"
 TAKEN = (*FIELDS, SPEED)
-STEPS_OF_WAVE = 50  # least number of steps of species, in a frozen flow, in the fastest wave of their course
 PERFECT = 1e9  # uptake, over diffusivity and voxel, beyond which a wall holds the value beyond it
 LARGEST_DECAY = 0.5  # share that may decay in a step: its rate is then 2 % too fast
 LOST = 0.03  # share of what sources do that rounding may take without a warning

@@ -20,8 +20,9 @@ BYTES_PER_DIRECTION = 0.5
 
 def bytes_per_node(case: Case, lattice: Lattice) -> float:
     """Estimated memory of one node [bytes]: two copies of its populations (one in place), its share of the address
-    table, and the fields of other physics."""
-    return _bytes(case, lattice, 1 if streaming_named(case.compute.streaming).in_place else 2)
+    table, the fields of other physics, and the instants of a beat that is replayed."""
+    beat = 3 * (case.run.replayed_instants or 0) * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
+    return beat + _bytes(case, lattice, 1 if streaming_named(case.compute.streaming).in_place else 2)
 
 
 def bytes_per_update(case: Case, lattice: Lattice) -> float:

@@ -1,0 +1,165 @@
+"""Beats of a flow that are stored and replayed: the scalars of the flow going on, on any ranks and after restarts."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from muphy_lb.base.errors import InputError
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run import changes
+from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
+from muphy_lb.run.loop import Run
+from muphy_lb.run.solver import Solver
+from tests.channel import OPEN, changed, open_channel, simulate
+
+RANKS = (1, 2, 3)
+PERIOD_S, FROZEN_S = 1.007, 8.0  # 100.7 steps a beat
+REPLAYED = {"frozen_after_s": FROZEN_S, "replayed_instants": 32}
+
+
+def beating(speed_m_s=2e-4, waveform=None, folder=".", **sections):
+    """A channel with a pulsating inlet, whose age and whose species, which enters behind 700 steps, are told."""
+    inlet = {"name": "inlet", "velocity_m_s": speed_m_s, "species_inflow": {"drug": 2.0}}
+    inlet["waveform"] = waveform or {"period_s": PERIOD_S, "cosine": [0.6], "sine": [0.0, 0.3]}
+    geometry = OPEN["geometry"] | {"options": OPEN["geometry"]["options"] | {"length": 12}}
+    given = {
+        "species": [{"name": "drug", "diffusivity_m2_s": 1e-6, "bolus": {"start_s": 7.0}}],
+        "age": {"diffusivity_m2_s": 1e-6},
+        "geometry": geometry,
+        "openings": [inlet, OPEN["openings"][1]],
+        "compute": {"backend": "cpu"},
+        "run": {"steps": 5000, "ramp_steps": 50, "check_interval_steps": 10},
+    }
+    for name, keys in sections.items():
+        given[name] = given[name] | keys if isinstance(given.get(name), dict) else keys
+    return open_channel(folder, **given)
+
+
+def scalars(simulation) -> np.ndarray:
+    """Drug and age of all nodes on rank 0."""
+    found = [simulation.field(name) for name in ("drug", "age")]
+    return np.array([]) if found[0] is None else np.stack(found)
+
+
+@pytest.mark.parametrize("n_instants", [32, 100])
+def test_a_replay_carries_as_the_flow_going_on(n_instants):
+    flowing = scalars(simulate(beating(), 1300))
+    replayed = simulate(beating(run=REPLAYED | {"replayed_instants": n_instants}), 1300)
+    error = np.abs(scalars(replayed) - flowing).max(axis=1) / flowing.max(axis=1)
+    assert replayed.beat.difference < 8e-3
+    assert error.max() < 1e-4
+
+
+def test_compiled_code_computes_the_specification():
+    specified, compiled = (
+        scalars(simulate(beating(run=REPLAYED, compute={"backend": name}), 900)) for name in ("numpy", "cpu")
+    )
+    assert np.abs(compiled - specified).max() < 1e-13 * specified.max()
+
+
+def test_longer_steps_of_a_replay_lead_to_the_same_values():
+    slow = {"period_s": 4.0 * PERIOD_S, "cosine": [0.6]}
+    run = {"frozen_after_s": 20.0, "replayed_instants": 32}
+    short, long = (simulate(beating(waveform=slow, run=run | more), 3000) for more in ({}, {"frozen_step_s": 1.0}))
+    assert (short.stride, long.stride) == (1, 8)
+    error = np.abs(scalars(long) - scalars(short)).max(axis=1) / scalars(short).max(axis=1)
+    assert error.max() < 0.01
+
+
+@pytest.mark.parametrize("stopped_at", [663, 750, 831])
+def test_a_restart_changes_no_bit(stopped_at, tmp_path):
+    """Also in the beats that are stored."""
+    case = beating(run=REPLAYED | {"frozen_step_s": 0.02})
+    simulation = simulate(case, stopped_at)
+    write_checkpoint(checkpoint_path(tmp_path, simulation.step_number), simulation, {})
+    resumed = Solver(case, SerialCommunicator())
+    restore(tmp_path, resumed)
+    for each in (simulation, resumed):
+        each.advance(900 - each.step_number)
+    assert np.array_equal(scalars(simulation), scalars(resumed))
+    assert simulation.beat.difference == resumed.beat.difference
+
+
+@pytest.fixture(scope="module")
+def on_ranks(tmp_path_factory, mpirun):
+    """Scalars by number of ranks; all by one launch."""
+    file = tmp_path_factory.mktemp("ranks") / "scalars.npz"
+    done = mpirun(max(RANKS), ["-m", "tests.laws.test_replay", file])
+    assert done.returncode == 0, done.stderr
+    return np.load(file)
+
+
+@pytest.mark.mpi
+def test_ranks_change_no_bit(on_ranks):
+    for n_ranks in RANKS:
+        assert np.array_equal(on_ranks[str(n_ranks)], on_ranks["1"]), f"{n_ranks} ranks"
+
+
+def test_openings_stay_at_the_end_of_the_beat():
+    simulation = simulate(beating(run=REPLAYED), 800)
+    before = simulation.openings()
+    simulation.advance(50)
+    assert simulation.openings() == before
+
+
+def test_a_beat_that_differs_from_the_one_before_is_not_replayed():
+    """Also by a run with files, and by another beat that is stored no more."""
+    slow = {"kinematic_viscosity_m2_s": 2e-7}
+    case = beating(fluid=slow, run=REPLAYED | {"frozen_after_s": 2.6})
+    with pytest.raises(InputError, match=r"its last two beats differ by .* set run.frozen_after_s = 4.61"):
+        simulate(case, 500)
+    simulation = simulate(beating(run=REPLAYED), 850)
+    with pytest.raises(InputError, match="does not hold the two beats ahead"):
+        changes.changed(simulation, {"run.replayed_instants": 40}).advance(1)
+    other = changes.changed(simulation, {"species.drug.diffusivity_m2_s": 2e-6})
+    other.advance(50)
+    assert np.isfinite(scalars(other)).all()
+
+
+def test_the_summary_tells_how_much_the_beats_differ(tmp_path):
+    summary = Run(Solver(beating(folder=tmp_path, run=REPLAYED | {"steps": 900})), tmp_path).execute()[1]
+    assert 0.0 < summary["frozen"]["beats_differ"] < 6e-3
+    assert not [text for text in summary["objections"] if "frozen" in text]
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ({"run": {"frozen_after_s": 4.0}}, "a waveform; give run.replayed_instants = 40"),
+        ({"run": {"replayed_instants": 40}}, "has replayed_instants but no frozen_after_s"),
+        ({"run": REPLAYED | {"replayed_instants": 120}}, "a beat of 1.007 s has 100 steps: set .* = 25"),
+        ({"run": REPLAYED | {"frozen_after_s": 1.0}}, "set run.frozen_after_s = 3.53 or more"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused(sections, message):
+    with pytest.raises(InputError, match=message):
+        simulate(beating(**sections))
+
+
+def test_a_flow_without_waveform_has_no_beat():
+    steady = changed(OPEN, run={"frozen_after_s": 4.0, "replayed_instants": 40}, age={"diffusivity_m2_s": 1e-6})
+    with pytest.raises(InputError, match="nothing in the case repeats itself"):
+        simulate(open_channel(**steady))
+
+
+def main(file: str) -> None:
+    """Write the scalars of every number of ranks, on all ranks of this launcher."""
+    from mpi4py import MPI
+
+    from muphy_lb.parallel.communicator import MpiCommunicator
+
+    world, found = MpiCommunicator(MPI), {}
+    for n_ranks in RANKS:
+        group = world.first(n_ranks)
+        if group:
+            simulation = Solver(beating(run=REPLAYED), group)
+            simulation.advance(900)
+            found[str(n_ranks)] = scalars(simulation)
+        world.barrier()
+    if world.rank == 0:
+        np.savez(file, **found)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
