@@ -1,0 +1,185 @@
+"""A solid that dissolves or grows, and porosity and permeability over time: ``muphy-lb dissolve``."""
+
+import io
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from muphy_lb.apps.rock.curve import write_curve
+from muphy_lb.apps.rock.moving_surface import GONE, Course, Surface
+from muphy_lb.base.errors import InputError
+from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
+from muphy_lb.base.registry import moving_solid
+from muphy_lb.case.case import Case, as_case, changed_contents, changed_keys, listed, load_case
+from muphy_lb.case.toml import as_override
+from muphy_lb.geometry.moving_solid import MovingSolid
+from muphy_lb.parallel import agreed_on_root, from_root
+from muphy_lb.parallel.watchdog import Sentry
+from muphy_lb.run.loop import stopped
+from muphy_lb.run.options import DEFAULT_OUTPUT
+from muphy_lb.run.stop_signals import StopSignals
+from muphy_lb.setup.geometry import solid_of
+
+FILE, STATE, PICTURE = "dissolution", "state.npz", "solid.png"
+COLUMNS = (
+    *("time_s", "solid_m3", "porosity", "permeability_m2", "area_m2", "mean_flux", "solid_rate_m3_s", *GONE),
+    *("flow_steps", "scalar_steps", "is_settled"),
+)
+CHARTED = {"solid": "solid_m3", "porosity": "porosity", "permeability": "permeability_m2", "surface": "area_m2"}
+OF_SURFACE = ("time_s", "shares", *GONE)
+MOST_OUTLINES = 8
+
+
+def dissolve(options, say: Callable[[str], None], communicator) -> int:
+    """Move the surface of the solid of a case; returns the exit code: 1 if a flow or a flux was not steady within the
+    steps of the case, 75 if it was stopped, from where the same command goes on.
+
+    ``dissolution.csv`` has a row for each steady state, with a chart; ``solid.png`` shows the solid, ``state.npz`` has
+    the shares of solid (nz, ny, nx) and all else that the next step follows from.
+
+    Raises:
+        InputError: the case has no solid that moves, or a time step in which it would move too far.
+        DivergedError: a flow became unstable.
+        OutputError: a file cannot be written.
+    """
+    case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
+    moved = moving_solid(case)
+    if moved is None:
+        raise InputError(f"dissolve: {options.case} has no solid that dissolves or grows; give it one")
+    if case.run.frozen_after_s is not None:
+        raise InputError("dissolve: run.frozen_after_s is given, and the command freezes each flow when it is steady;"
+                         " leave it out")
+    folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-dissolve")
+    desk = agreed_on_root(communicator, lambda: Desk(folder, case, options.overwrite))
+    rows = communicator.broadcast(desk and desk.rows)
+    if rows:
+        say(f"{folder} holds {len(rows)} steady states, which are not computed again")
+    with StopSignals() as signals, Sentry(communicator, folder):
+        course = Course(case, moved, desk and desk.solid, signals, communicator)
+        while not from_root(communicator, lambda: desk.is_done):
+            settled = course.settled(desk and desk.surface, not rows)
+            if settled is None:
+                name = signal.Signals(communicator.maximum(signals.received)).name
+                return stopped(f"signal {name}", folder, say)
+            rows = from_root(communicator, lambda settled=settled: desk.take(course, settled))
+            say(_told(rows))
+    return 0 if all(row["is_settled"] for row in rows) else 1
+
+
+class Desk:
+    """The rows so far and the surface, in a folder; on rank 0.
+
+    Args:
+        folder: made if missing.
+        case: the case.
+        is_anew: whether what the folder holds is forgotten.
+
+    Attributes:
+        solid: the room of the solid.
+        surface: its surface now.
+        rows: numbers of each steady state, by column.
+        drawn: middle layers of the shares, by time.
+    """
+
+    def __init__(self, folder: Path, case: Case, is_anew: bool):
+        self._folder, self._end_s, self.solid = folder, moving_solid(case).end_s, solid_of(case)
+        bare = as_case(case, [as_override(section, None) for section in ("title", "output")])
+        self._identity = {"case": bare.to_toml(folder), "contents": bare.contents()}
+        self.surface, self.rows = Surface(0.0, self.solid.start), list[dict]()
+        self.drawn: dict[float, np.ndarray] = {}
+        refuse_linked_folder(folder)
+        check_writable(folder)
+        if is_anew:
+            (folder / f"{FILE}.json").unlink(missing_ok=True)
+        if (folder / f"{FILE}.json").exists():
+            self._read()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the end is reached, or nothing is left to dissolve."""
+        return bool(self.rows) and (self.rows[-1]["time_s"] >= self._end_s or self.solid.is_gone(self.surface.shares))
+
+    def take(self, course: Course, settled) -> list[dict]:
+        """The rows with that of a steady state; the surface takes its step, and both are written."""
+        surface, solid = self.surface, self.solid
+        volumes = {"solid_m3": solid.volume_m3(surface.shares), "porosity": solid.porosity(surface.shares)}
+        self.rows.append({"time_s": surface.time_s, **volumes, **settled.row, **surface.gone})
+        self.drawn[surface.time_s] = surface.shares[len(surface.shares) // 2].astype(np.float32)
+        if surface.time_s < self._end_s:
+            self.surface = course.next(surface, settled)
+        self._write()
+        return self.rows
+
+    def _read(self) -> None:
+        path, remedy = self._folder / f"{FILE}.json", "give --overwrite to begin anew, or another output folder with -o"
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            changed = changed_keys(record["case"], self._identity["case"])
+            changed += changed_contents(record["contents"], self._identity["contents"])
+            with np.load(self._folder / STATE, allow_pickle=False) as arrays:
+                found = {name: arrays[name] for name in arrays.files}
+            self.rows, n_rows = record["points"], int(found.pop("n_rows"))
+            self.drawn = dict(zip(found.pop("drawn_s").tolist(), found.pop("drawn"), strict=True))
+            time_s, shares, *gone = (found.pop(name) for name in OF_SURFACE)
+            gone = dict(zip(GONE, map(float, gone), strict=True))
+            self.surface = Surface(float(time_s), shares, gone, found)
+        except (ValueError, LookupError, TypeError, OSError) as error:
+            raise InputError(f"dissolve: {path} is damaged, or no record of this command; {remedy}") from error
+        if changed:
+            raise InputError(f"dissolve: {self._folder} holds a solid of another case: {listed(changed)}; {remedy}")
+        self.rows = self.rows[:n_rows]  # the state is written first
+
+    def _write(self) -> None:
+        """State, table, chart and picture."""
+        surface, rows = self.surface, self.rows
+        arrays = dict(zip(OF_SURFACE, (surface.time_s, surface.shares, *surface.gone.values()), strict=True))
+        arrays |= {"n_rows": len(rows), "drawn_s": [*self.drawn], "drawn": np.stack([*self.drawn.values()])}
+        with atomic_write(self._folder / STATE) as temporary, open(temporary, "wb") as file:
+            np.savez(file, **arrays, **surface.flow)
+        columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in CHARTED.values()}
+        lines = {
+            name: (np.array([row["time_s"] for row in rows]), columns[column] / columns[column][0])
+            for name, column in CHARTED.items()
+            if columns[column][0] > 0.0
+        }
+        labels = "Dissolution", "time [s]", "over that of the start"
+        write_curve(self._folder / FILE, rows, COLUMNS, labels, lines, **self._identity)
+        with atomic_write(self._folder / PICTURE) as temporary:
+            temporary.write_bytes(_outlines(self.drawn, self.solid.voxels.spacing_m))
+
+
+def _told(rows: list[dict]) -> str:
+    first, row = rows[0], rows[-1]
+    word = "" if row["is_settled"] else "; warning: NOT steady within the steps of the case"
+    share = row["solid_m3"] / first["solid_m3"]
+    return (
+        f"{row['time_s']:.5g} s: solid {row['solid_m3']:.5g} m3 ({100.0 * share:.4g} %), porosity {row['porosity']:.4g},"
+        f" permeability {row['permeability_m2']:.4g} m2, surface {row['area_m2']:.4g} m2 (steps: flow"
+        f" {row['flow_steps']:,}, solutes {row['scalar_steps']:,}){word}"
+    )
+
+
+def _outlines(drawn: dict[float, np.ndarray], spacing_m: float) -> bytes:
+    """A picture of the surface in the middle layer at some times."""
+    from matplotlib import colormaps
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    times = [*drawn]
+    chosen = sorted({round(k) for k in np.linspace(0, len(times) - 1, MOST_OUTLINES)})
+    figure = Figure(figsize=(6.4, 4.8), layout="constrained")
+    canvas, axes = FigureCanvasAgg(figure), figure.subplots()
+    for number, k in enumerate(chosen):
+        layer, colour = drawn[times[k]], colormaps["viridis"](number / max(len(chosen) - 1, 1))
+        if min(layer.shape) > 1 and layer.min() < 0.5 < layer.max():
+            y, x = (spacing_m * np.arange(n) for n in layer.shape)
+            axes.contour(x, y, layer, [0.5], colors=[colour], linewidths=1.2)
+        axes.plot([], [], color=colour, label=f"{times[k]:.3g} s")
+    axes.set(xlabel="x [m]", ylabel="y [m]", aspect="equal")
+    axes.legend(fontsize=8)
+    buffer = io.BytesIO()
+    canvas.print_png(buffer)
+    return buffer.getvalue()
