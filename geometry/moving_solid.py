@@ -20,7 +20,10 @@ from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 
 SAMPLES = 16
 """Points along each axis at which a voxel at the surface of a sphere is sampled."""
-SMOOTHING = np.array([0.25, 0.5, 0.25])
+FIRST = 0.25
+SECOND = -(FIRST + 1.0 / 24.0) / 4.0
+MIDDLE = 1.0 - 2.0 * (FIRST + SECOND)
+SMOOTHING = np.array([SECOND, FIRST, MIDDLE, FIRST, SECOND])
 FARTHEST = 1.5  # voxels from a plane up to which smoothed shares tell the distance
 ALONG = (-1, 0, 1, 2)
 """Voxels along a link, in the order in which they lose volume: behind its node, the node's, the solid one, the next."""
@@ -119,8 +122,9 @@ class MovingSolid:
         for axis, repeats in zip((2, 1, 0), self.voxels.periodic, strict=True):
             if found.shape[axis] > 1:
                 found = correlate1d(found, SMOOTHING, axis, mode="wrap" if repeats else "nearest")
-        near, outer = 1.0 - 2.0 * found, np.minimum(found, 1.0 - found)
-        return np.where(outer < 0.25, np.sign(near) * (FARTHEST - 4.0 * outer), near)
+        outer = np.minimum(found, 1.0 - found)
+        far = np.minimum(FARTHEST - (outer - SECOND) / FIRST, FARTHEST)
+        return np.where(outer < FIRST + SECOND, np.sign(0.5 - found) * far, (0.5 - found) / MIDDLE)
 
     def is_gone(self, shares: np.ndarray) -> bool:
         """Whether no voxel is solid."""

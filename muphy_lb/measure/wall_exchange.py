@@ -23,6 +23,6 @@ class WallExchange:
     """An attribute of a physics whose scalars pass through walls; the calls are collective."""
 
     names: Callable[[FlowView], tuple[str, ...]]  #: names of the scalars, fields of the model in their SI unit
-    #: the links into a wall for a scalar, by their names, on rank 0; none of them where the wall has no condition for it
+    #: the links into a wall for a scalar, by their names, on rank 0; none where the wall has no condition for it
     links: Callable[[FlowView, str, str], WallLinks | None]
     overwrite: Callable[[SettableFlow, str, np.ndarray], None]  #: a scalar by (n,) values of all nodes, on rank 0

@@ -5,17 +5,18 @@ import json
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
-from muphy_lb.apps.rock.curve import write_curve
+from muphy_lb.apps.rock.curve import write_points
 from muphy_lb.apps.rock.moving_surface import GONE, Course, Surface
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
 from muphy_lb.base.registry import moving_solid
 from muphy_lb.case.case import Case, as_case, changed_contents, changed_keys, listed, load_case
 from muphy_lb.case.toml import as_override
-from muphy_lb.geometry.moving_solid import MovingSolid
+from muphy_lb.output.charts import line_chart
 from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.parallel.watchdog import Sentry
 from muphy_lb.run.loop import stopped
@@ -50,8 +51,9 @@ def dissolve(options, say: Callable[[str], None], communicator) -> int:
     if moved is None:
         raise InputError(f"dissolve: {options.case} has no solid that dissolves or grows; give it one")
     if case.run.frozen_after_s is not None:
-        raise InputError("dissolve: run.frozen_after_s is given, and the command freezes each flow when it is steady;"
-                         " leave it out")
+        raise InputError(
+            "dissolve: run.frozen_after_s is given, and the command freezes each flow when it is steady; leave it out"
+        )
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-dissolve")
     desk = agreed_on_root(communicator, lambda: Desk(folder, case, options.overwrite))
     rows = communicator.broadcast(desk and desk.rows)
@@ -62,10 +64,12 @@ def dissolve(options, say: Callable[[str], None], communicator) -> int:
         while not from_root(communicator, lambda: desk.is_done):
             settled = course.settled(desk and desk.surface, not rows)
             if settled is None:
+                from_root(communicator, lambda: desk.rows and desk.draw())
                 name = signal.Signals(communicator.maximum(signals.received)).name
                 return stopped(f"signal {name}", folder, say)
             rows = from_root(communicator, lambda settled=settled: desk.take(course, settled))
             say(_told(rows))
+        from_root(communicator, lambda: desk.draw())
     return 0 if all(row["is_settled"] for row in rows) else 1
 
 
@@ -93,8 +97,8 @@ class Desk:
         refuse_linked_folder(folder)
         check_writable(folder)
         if is_anew:
-            (folder / f"{FILE}.json").unlink(missing_ok=True)
-        if (folder / f"{FILE}.json").exists():
+            (folder / STATE).unlink(missing_ok=True)
+        if (folder / STATE).exists():
             self._read()
 
     @property
@@ -114,41 +118,45 @@ class Desk:
         return self.rows
 
     def _read(self) -> None:
-        path, remedy = self._folder / f"{FILE}.json", "give --overwrite to begin anew, or another output folder with -o"
+        path, remedy = self._folder / STATE, "give --overwrite to begin anew, or another output folder with -o"
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
+            with np.load(path, allow_pickle=False) as arrays:
+                found = {name: arrays[name] for name in arrays.files}
+            record = json.loads(str(found.pop("record")))
             changed = changed_keys(record["case"], self._identity["case"])
             changed += changed_contents(record["contents"], self._identity["contents"])
-            with np.load(self._folder / STATE, allow_pickle=False) as arrays:
-                found = {name: arrays[name] for name in arrays.files}
-            self.rows, n_rows = record["points"], int(found.pop("n_rows"))
+            self.rows, before = record["rows"], tuple(found.pop("before").tolist())
             self.drawn = dict(zip(found.pop("drawn_s").tolist(), found.pop("drawn"), strict=True))
             time_s, shares, *gone = (found.pop(name) for name in OF_SURFACE)
-            gone = dict(zip(GONE, map(float, gone), strict=True))
-            self.surface = Surface(float(time_s), shares, gone, found)
-        except (ValueError, LookupError, TypeError, OSError) as error:
-            raise InputError(f"dissolve: {path} is damaged, or no record of this command; {remedy}") from error
+            volumes = dict(zip(GONE, map(float, gone), strict=True))
+            self.surface = Surface(float(time_s), shares, volumes, found, before)
+        except (ValueError, LookupError, TypeError, OSError, BadZipFile) as error:
+            raise InputError(f"dissolve: {path} is damaged, or no state of this command; {remedy}") from error
         if changed:
             raise InputError(f"dissolve: {self._folder} holds a solid of another case: {listed(changed)}; {remedy}")
-        self.rows = self.rows[:n_rows]  # the state is written first
 
     def _write(self) -> None:
-        """State, table, chart and picture."""
+        """State and table."""
         surface, rows = self.surface, self.rows
         arrays = dict(zip(OF_SURFACE, (surface.time_s, surface.shares, *surface.gone.values()), strict=True))
-        arrays |= {"n_rows": len(rows), "drawn_s": [*self.drawn], "drawn": np.stack([*self.drawn.values()])}
+        arrays |= {"record": json.dumps(self._identity | {"rows": rows}), "before": surface.before}
+        arrays |= {"drawn_s": [*self.drawn], "drawn": np.stack([*self.drawn.values()])}
         with atomic_write(self._folder / STATE) as temporary, open(temporary, "wb") as file:
             np.savez(file, **arrays, **surface.flow)
-        columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in CHARTED.values()}
+        write_points(self._folder / FILE, rows, COLUMNS, **self._identity)
+
+    def draw(self) -> None:
+        """The chart of the table, and the picture of the solid."""
+        columns = {name: np.array([row[name] for row in self.rows], dtype=np.float64) for name in COLUMNS}
         lines = {
-            name: (np.array([row["time_s"] for row in rows]), columns[column] / columns[column][0])
+            name: (columns["time_s"], columns[column] / columns[column][0])
             for name, column in CHARTED.items()
             if columns[column][0] > 0.0
         }
-        labels = "Dissolution", "time [s]", "over that of the start"
-        write_curve(self._folder / FILE, rows, COLUMNS, labels, lines, **self._identity)
-        with atomic_write(self._folder / PICTURE) as temporary:
-            temporary.write_bytes(_outlines(self.drawn, self.solid.voxels.spacing_m))
+        chart = line_chart("Dissolution", "time [s]", "over that of the start", lines)
+        for file, content in ((f"{FILE}.png", chart), (PICTURE, _outlines(self.drawn, self.solid.voxels.spacing_m))):
+            with atomic_write(self._folder / file) as temporary:
+                temporary.write_bytes(content)
 
 
 def _told(rows: list[dict]) -> str:
@@ -156,9 +164,9 @@ def _told(rows: list[dict]) -> str:
     word = "" if row["is_settled"] else "; warning: NOT steady within the steps of the case"
     share = row["solid_m3"] / first["solid_m3"]
     return (
-        f"{row['time_s']:.5g} s: solid {row['solid_m3']:.5g} m3 ({100.0 * share:.4g} %), porosity {row['porosity']:.4g},"
-        f" permeability {row['permeability_m2']:.4g} m2, surface {row['area_m2']:.4g} m2 (steps: flow"
-        f" {row['flow_steps']:,}, solutes {row['scalar_steps']:,}){word}"
+        f"{row['time_s']:.5g} s: solid {row['solid_m3']:.5g} m3 ({100.0 * share:.4g} %), porosity"
+        f" {row['porosity']:.4g}, permeability {row['permeability_m2']:.4g} m2, surface {row['area_m2']:.4g} m2 (steps:"
+        f" flow {row['flow_steps']:,}, solutes {row['scalar_steps']:,}){word}"
     )
 
 

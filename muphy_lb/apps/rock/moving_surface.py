@@ -1,16 +1,17 @@
 """Steps of the surface of a solid that dissolves or grows, each from a steady flow with steady solutes.
 
-Surfaces move in hours, flow and solutes settle in seconds. So the flow runs until it is steady; what it carries goes on,
-in the long steps of a frozen flow, until the flux through the solid's wall is steady; then every face of the wall moves
-by that flux times molar volume times a time step, in which none may move by more than a share of a voxel (explicit, of
-first order in that step). The geometry is numbered, and shared among the ranks, anew, and flow and solutes go on from
-those of before.
+Surfaces move in hours, flow and solutes settle in seconds. So the flow runs until it is steady; what it carries goes
+on, in the long steps of a frozen flow, until the flux through the solid's wall is steady; then every face of the wall
+moves by that flux times molar volume times a time step, in which none may move by more than a share of a voxel. The
+geometry is numbered, and shared among the ranks, anew, and flow and solutes go on from those of before.
 """
 
 import gc
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import inf, nan
+from functools import partial
+from math import inf, isnan, nan
 
 import numpy as np
 
@@ -32,6 +33,7 @@ LONG = 1e6  # steps of the flow that one of what a frozen flow carries may take,
 SCALAR = "scalar_"  # before its name, in the arrays of a flow
 GONE = ("through_wall_m3", "crumbs_m3", "beyond_m3")
 ROUNDING = 1e-9
+MOST_TURN = 0.25  # share by which the flux may change up to the middle of a step, beyond which it is not smooth
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,14 @@ class Surface:
         gone: volumes [m3] that the solid has lost since the start: ``through_wall_m3`` by the flux through its wall,
             ``crumbs_m3`` in rests thinner than a voxel, and ``beyond_m3``, which the flux asked for and no voxel had.
         flow: arrays at the nodes of the steady flow before, by name; none at the start.
+        before: time and flux [unit m3/s] of that; NaN at the start.
     """
 
     time_s: float
     shares: np.ndarray
     gone: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(GONE, 0.0))
     flow: Mapping[str, np.ndarray] = field(default_factory=dict)
+    before: tuple[float, float] = (nan, nan)
 
 
 @dataclass(frozen=True)
@@ -88,27 +92,33 @@ class Course:
     def settled(self, surface: Surface | None, is_first: bool) -> Settled | bool | None:
         """The steady state around a surface, given and told on rank 0, True elsewhere; None if a signal asked to stop.
         Collective."""
-        case = self.case if is_first else as_case(self.case, [as_override("run.ramp_steps", 0)])
-        nodes = agreed_on_root(self.communicator, lambda: self._nodes(surface, case))
-        core = Solver(case, self.communicator, nodes)
-        if not is_first:
-            _go_on_from(core, surface)
-        watch = SteadyWatch(self.moved.settled_within, is_extrapolated=bool(core.header.openings))
-        flow_steps, is_steady = self._until(core, lambda: _is_steady(core, watch))
-        row = {} if flow_steps is None else of_flow(core) | {"flow_steps": flow_steps}
-        if flow_steps is not None:
-            core = _frozen(core)
-            flux_steps, is_settled = self._until(core, Flux(core, self.moved).is_steady)
-            row |= {"scalar_steps": flux_steps, "is_settled": is_steady and is_settled}
-        found = None
-        if row.get("scalar_steps") is not None:
-            links, flow = wall_links(core, self.moved), flow_of(core)
-            found = Settled(links, row | self._of_wall(links), flow) if links is not None else True
-        backend = core.engine.backend
-        del core
+        found, backend = self._settled(surface, is_first)
         gc.collect()  # engines, launches and recorded steps hold themselves in cycles
         backend.release()
         return found
+
+    def _settled(self, surface: Surface | None, is_first: bool):
+        """The same, and the backend that it was computed on."""
+        case = self.case
+        if not is_first:
+            case = as_case(case, [as_override("run.ramp_steps", 0)])
+            logging.getLogger("muphy_lb").setLevel(logging.WARNING)  # the same lines for every surface
+        core = Solver(case, self.communicator, agreed_on_root(self.communicator, lambda: self._nodes(surface, case)))
+        if not is_first:
+            _go_on_from(core, surface)
+        watch = SteadyWatch(self.moved.settled_within, is_extrapolated=bool(core.header.openings))
+        flow_steps, is_steady = self._until(core, partial(_is_steady, core, watch))
+        if flow_steps is None:
+            return None, core.engine.backend
+        row = of_flow(core) | {"flow_steps": flow_steps}
+        core = _frozen(core)
+        steps, is_settled = self._until(core, Flux(core, self.moved).is_steady)
+        if steps is None:
+            return None, core.engine.backend
+        row |= {"scalar_steps": steps, "is_settled": is_steady and is_settled}
+        links, flow = wall_links(core, self.moved), flow_of(core)
+        found = True if links is None else Settled(links, row | self._of_wall(links), flow)
+        return found, core.engine.backend
 
     def _nodes(self, surface: Surface, case: Case):
         return numbered(self.solid.filled(surface.shares), case)[0]
@@ -135,12 +145,24 @@ class Course:
         voxel_m3 = solid.voxels.spacing_m**3
         speed = moved.volume_m3 / voxel_m3 * links.entering  # of each link [voxels/s], positive where the solid goes
         step_s = _step_s(moved, float(np.abs(speed).max(initial=0.0)), moved.end_s - surface.time_s)
+        speed = speed * _mid_step(surface, float(links.entering.sum()), step_s)
         shares, beyond = solid.moved(surface.shares, links.voxel, links.vector, step_s * speed)
         whole = solid.without_crumbs(shares)
         through = float((step_s * speed).sum()) - beyond
         lost = dict(zip(GONE, (through, float((shares - whole).sum()), beyond), strict=True))
         gone = {name: surface.gone[name] + volume * voxel_m3 for name, volume in lost.items()}
-        return Surface(surface.time_s + step_s, whole, gone, settled.flow)
+        before = surface.time_s, float(links.entering.sum())
+        return Surface(surface.time_s + step_s, whole, gone, settled.flow, before)
+
+
+def _mid_step(surface: Surface, flux: float, step_s: float) -> float:
+    """The flux in the middle of the next step over that at its start, extrapolated from the one before (Adams and
+    Bashforth, second order)."""
+    before_s, before = surface.before
+    if isnan(before_s) or flux == 0.0:
+        return 1.0
+    change = 0.5 * step_s * (flux - before) / (surface.time_s - before_s)
+    return min(max(1.0 + change / flux, 1.0 - MOST_TURN), 1.0 + MOST_TURN)
 
 
 def _step_s(moved: MovedBy, speed: float, left_s: float) -> float:
@@ -149,8 +171,8 @@ def _step_s(moved: MovedBy, speed: float, left_s: float) -> float:
     step_s = min(left_s, longest_s if moved.step_s is None else moved.step_s)
     if step_s > longest_s * (1.0 + ROUNDING):
         raise InputError(
-            f"step_s is {moved.step_s:.4g} s, in which a face of {moved.place.wall} would move by {step_s * speed:.3g} of"
-            f" a voxel; allowed: largest_change = {moved.largest_change:g}: give step_s = {0.9 * longest_s:.2g}, or"
+            f"step_s is {moved.step_s:.4g} s, in which a face of {moved.place.wall} would move by {step_s * speed:.3g}"
+            f" voxels; allowed: largest_change = {moved.largest_change:g}: give step_s = {0.9 * longest_s:.2g}, or"
             " leave it out"
         )
     return step_s

@@ -203,5 +203,9 @@ def _write(folder: Path, rows: list[dict], of_structure: Sequence[str]) -> None:
         for fluid in FLUIDS
     }
     write_curve(
-        folder / FILE, rows, (*COLUMNS, *of_structure), ("Relative permeability", SATURATION, "relative permeability"), lines
+        folder / FILE,
+        rows,
+        (*COLUMNS, *of_structure),
+        ("Relative permeability", SATURATION, "relative permeability"),
+        lines,
     )

@@ -20,7 +20,7 @@ class Dissolution(Physics):
     def __init__(self, case, header: GeometryHeader, units: Units):
         if case.lattice.walls == HALF_WAY:
             raise InputError(
-                f"lattice.walls is {HALF_WAY!r} with [{KEY}], whose surface lies anywhere on a link and has a true area:"
+                f"lattice.walls is {HALF_WAY!r} with [{KEY}], whose surface lies anywhere on its links:"
                 " set lattice.walls = 'bouzidi'"
             )
         self._section = case.dissolution
@@ -31,7 +31,9 @@ class Dissolution(Physics):
 
     def describe(self) -> str:
         """What moves, as text."""
-        return f"dissolution: {self._section.wall} by {self._section.species}, its {self._section.role}; at rest in a run"
+        return (
+            f"dissolution: {self._section.wall} by {self._section.species}, its {self._section.role}; at rest in a run"
+        )
 
 
 PHYSICS = Dissolution
