@@ -7,8 +7,7 @@ geometry is numbered, and shared among the ranks, anew, and flow and solutes go 
 """
 
 import gc
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf, isnan, nan
@@ -16,6 +15,7 @@ from math import inf, isnan, nan
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.registry import moving_solid
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.geometry.moving_solid import MovedBy, MovingSolid
@@ -27,7 +27,7 @@ from muphy_lb.run.criteria import EXTRAPOLATED, SteadyWatch, monitored
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.setup.force import uniform_acceleration_m_s2
-from muphy_lb.setup.geometry import numbered
+from muphy_lb.setup.geometry import numbered, solid_of
 
 LONG = 1e6  # steps of the flow that one of what a frozen flow carries may take, where speeds and rates allow it
 SCALAR = "scalar_"  # before its name, in the arrays of a flow
@@ -102,7 +102,6 @@ class Course:
         case = self.case
         if not is_first:
             case = as_case(case, [as_override("run.ramp_steps", 0)])
-            logging.getLogger("muphy_lb").setLevel(logging.WARNING)  # the same lines for every surface
         core = Solver(case, self.communicator, agreed_on_root(self.communicator, lambda: self._nodes(surface, case)))
         if not is_first:
             _go_on_from(core, surface)
@@ -266,3 +265,15 @@ def carried_over(flow: Mapping[str, np.ndarray], voxel: np.ndarray, shape) -> di
     found = {name: row[source] for name, row in flow.items() if name != "voxel"}
     found["velocity"] = np.where(is_new[:, None], 0.0, found["velocity"])
     return found
+
+
+def followed(case: Case, communicator) -> Iterator[tuple[Surface, Settled]]:
+    """The surfaces of the solid of a case from its start to its end, each with its steady state, on one rank."""
+    moved, solid = moving_solid(case), solid_of(case)
+    course, surface = Course(case, moved, solid, StopSignals(), communicator), Surface(0.0, solid.start)
+    while True:
+        settled = course.settled(surface, surface.time_s == 0.0)
+        yield surface, settled
+        if surface.time_s >= moved.end_s or solid.is_gone(surface.shares):
+            return
+        surface = course.next(surface, settled)
