@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.link_cuts import WallShape
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 
@@ -275,5 +274,5 @@ def _read_shares(path: Path, shape: tuple[int, int, int]) -> np.ndarray:
         raise GeometryError(f"{path} has an array of shape {found.shape}; the geometry has {shape} (nz, ny, nx)")
     wrong = found[~((found >= 0.0) & (found <= 1.0))]
     if wrong.size:
-        raise GeometryError(f"{path} has a share of {shown(wrong.flat[0])}; allowed: 0, no solid, to 1, all solid")
+        raise GeometryError(f"{path} has a share of {wrong.flat[0]:g}; allowed: 0, no solid, to 1, all solid")
     return found.astype(np.float64)

@@ -6,13 +6,14 @@ import logging
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import nan
 from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
 
 from muphy_lb.apps.rock.curve import write_points
-from muphy_lb.apps.rock.moving_surface import GONE, Course, Surface
+from muphy_lb.apps.rock.moving_surface import GONE, Course, Settled, Surface
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
 from muphy_lb.base.registry import moving_solid
@@ -34,6 +35,11 @@ COLUMNS = (
 CHARTED = {"solid": "solid_m3", "porosity": "porosity", "permeability": "permeability_m2", "surface": "area_m2"}
 OF_SURFACE = ("time_s", "shares", *GONE)
 MOST_OUTLINES = 8
+GONE_ROW = {
+    **{"permeability_m2": nan, "area_m2": 0.0, "mean_flux": 0.0, "solid_rate_m3_s": 0.0},
+    **{"flow_steps": 0, "scalar_steps": 0, "is_settled": True},
+}
+"""The row of a solid that has gone, around which no flow is computed."""
 
 
 def dissolve(options, say: Callable[[str], None], communicator) -> int:
@@ -119,18 +125,23 @@ class Desk:
     @property
     def is_done(self) -> bool:
         """Whether the end is reached, or nothing is left to dissolve."""
-        return bool(self.rows) and (self.rows[-1]["time_s"] >= self._end_s or self.solid.is_gone(self.surface.shares))
+        return bool(self.rows) and (self.rows[-1]["time_s"] >= self._end_s or self.rows[-1]["area_m2"] == 0.0)
 
-    def take(self, course: Course, settled) -> list[dict]:
+    def take(self, course: Course, settled: Settled) -> list[dict]:
         """The rows with that of a steady state; the surface takes its step, and both are written."""
-        surface, solid = self.surface, self.solid
-        volumes = {"solid_m3": solid.volume_m3(surface.shares), "porosity": solid.porosity(surface.shares)}
-        self.rows.append({"time_s": surface.time_s, **volumes, **settled.row, **surface.gone})
-        self.drawn[surface.time_s] = surface.shares[len(surface.shares) // 2].astype(np.float32)
-        if surface.time_s < self._end_s:
-            self.surface = course.next(surface, settled)
+        self._add(settled.row)
+        if not self.is_done:
+            self.surface = course.next(self.surface, settled)
+        if self.solid.is_gone(self.surface.shares):
+            self._add(GONE_ROW)
         self._write()
         return self.rows
+
+    def _add(self, row: dict) -> None:
+        surface, solid = self.surface, self.solid
+        volumes = {"solid_m3": solid.volume_m3(surface.shares), "porosity": solid.porosity(surface.shares)}
+        self.rows.append({"time_s": surface.time_s, **volumes, **row, **surface.gone})
+        self.drawn[surface.time_s] = surface.shares[len(surface.shares) // 2].astype(np.float32)
 
     def _read(self) -> None:
         path, remedy = self._folder / STATE, "give --overwrite to begin anew, or another output folder with -o"

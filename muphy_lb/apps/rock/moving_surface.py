@@ -130,9 +130,10 @@ class Course:
     def _until(self, core: Solver, is_steady: Callable[[], bool]) -> tuple[int | None, bool]:
         """Steps, of what moves, until it is steady, at most those of the case, and whether it is; None if a signal
         asked to stop."""
-        first, found, window = core.step_number, False, core.case.run.steady_interval_steps
-        while not found and core.step_number - first < core.numerics.steps * core.stride:
-            core.step(window * core.stride)
+        last, found = core.step_number + core.numerics.steps * core.stride, False
+        first, window = core.step_number, core.case.run.steady_interval_steps * core.stride
+        while not found and core.step_number < last:
+            core.step(min(window, last - core.step_number))
             if core.communicator.maximum(self.signals.received):
                 return None, False
             found = core.communicator.broadcast(is_steady())
@@ -274,6 +275,8 @@ def followed(case: Case, communicator) -> Iterator[tuple[Surface, Settled]]:
     while True:
         settled = course.settled(surface, surface.time_s == 0.0)
         yield surface, settled
-        if surface.time_s >= moved.end_s or solid.is_gone(surface.shares):
+        if surface.time_s >= moved.end_s:
             return
         surface = course.next(surface, settled)
+        if solid.is_gone(surface.shares):
+            return
