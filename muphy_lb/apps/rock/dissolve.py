@@ -2,10 +2,8 @@
 
 import io
 import json
-import logging
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from math import nan
 from pathlib import Path
 from zipfile import BadZipFile
@@ -70,8 +68,7 @@ def dissolve(options, say: Callable[[str], None], communicator) -> int:
     with StopSignals() as signals, Sentry(communicator, folder):
         course = Course(case, moved, desk and desk.solid, signals, communicator)
         while not from_root(communicator, lambda: desk.is_done):
-            with _quiet(bool(rows)):
-                settled = course.settled(desk and desk.surface, not rows)
+            settled = course.settled(desk and desk.surface, not rows)
             if settled is None:
                 from_root(communicator, lambda: desk.rows and desk.draw())
                 name = signal.Signals(communicator.maximum(signals.received)).name
@@ -80,18 +77,6 @@ def dissolve(options, say: Callable[[str], None], communicator) -> int:
             say(_told(rows))
         from_root(communicator, lambda: desk.draw())
     return 0 if all(row["is_settled"] for row in rows) else 1
-
-
-@contextmanager
-def _quiet(is_quiet: bool) -> Iterator[None]:
-    """Context in which nothing but warnings is logged: each surface would tell the same."""
-    logger = logging.getLogger("muphy_lb")
-    level = logger.level
-    logger.setLevel(logging.WARNING if is_quiet else level)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 class Desk:

@@ -7,7 +7,9 @@ geometry is numbered, and shared among the ranks, anew, and flow and solutes go 
 """
 
 import gc
+import logging
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf, isnan, nan
@@ -92,7 +94,8 @@ class Course:
     def settled(self, surface: Surface | None, is_first: bool) -> Settled | bool | None:
         """The steady state around a surface, given and told on rank 0, True elsewhere; None if a signal asked to stop.
         Collective."""
-        found, backend = self._settled(surface, is_first)
+        with _quiet(not is_first):
+            found, backend = self._settled(surface, is_first)
         gc.collect()  # engines, launches and recorded steps hold themselves in cycles
         backend.release()
         return found
@@ -163,6 +166,18 @@ def _mid_step(surface: Surface, flux: float, step_s: float) -> float:
         return 1.0
     change = 0.5 * step_s * (flux - before) / (surface.time_s - before_s)
     return min(max(1.0 + change / flux, 1.0 - MOST_TURN), 1.0 + MOST_TURN)
+
+
+@contextmanager
+def _quiet(is_quiet: bool) -> Iterator[None]:
+    """Context in which nothing but warnings is logged: each surface would tell the same."""
+    logger = logging.getLogger("muphy_lb")
+    level = logger.level
+    logger.setLevel(logging.WARNING if is_quiet else level)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _step_s(moved: MovedBy, speed: float, left_s: float) -> float:
