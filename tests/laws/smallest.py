@@ -87,10 +87,10 @@ SECTIONS: Mapping[str, dict] = {
     },
     "dissolution": {
         "lattice": {"walls": "bouzidi"},
-        "species": [{"name": "salt", "diffusivity_m2_s": 0.05, "initial": 1.0}],
-        "walls": [LOW, {"name": "grain", "species_uptake_m_s": {"salt": 0.02}}],
+        "species": [{"name": "lime", "diffusivity_m2_s": 0.05, "initial": 1.0}],
+        "walls": [LOW, {"name": "grain", "species_uptake_m_s": {"lime": 0.02}}],
         "dissolution": {
-            **{"wall": "grain", "species": "salt", "role": "product", "molar_volume_m3": 0.01, "end_s": 100.0},
+            **{"wall": "grain", "species": "lime", "role": "product", "molar_volume_m3": 0.01, "end_s": 100.0},
             **{"centre_m": [5.0, 5.0, 0.0], "radius_m": 1.8},
         },
     },

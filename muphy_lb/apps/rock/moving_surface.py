@@ -226,7 +226,8 @@ def _is_steady(core: Solver, watch: SteadyWatch) -> bool:
 
 def _frozen(core: Solver) -> Solver:
     """The same flow, which stays as it is from now on, while what it carries goes on in long steps; collective."""
-    run = {"frozen_after_s": core.time_s, "frozen_step_s": LONG * core.units.time_step_s, "ramp_steps": 0}
+    run = dict.fromkeys(("steady_tolerance", "steady_time_s"))
+    run |= {"frozen_after_s": core.time_s, "frozen_step_s": LONG * core.units.time_step_s, "ramp_steps": 0}
     core = changed(core, {f"run.{key}": value for key, value in run.items()})
     core.step(1)  # with which the length of its steps is chosen
     return core
