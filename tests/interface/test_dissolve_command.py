@@ -55,7 +55,7 @@ def dissolve(tmp_path, monkeypatch):
         case = _given(merged(FRONT, dict(changes), by_name=("walls",)))
         (tmp_path / "case.toml").write_text("\n".join(toml_lines(case)))
         assert command("dissolve", "case.toml", "-o", "out", *words) == 0
-        with open(tmp_path / "out" / "dissolution.csv") as file:
+        with open(tmp_path / "out" / "solid.csv") as file:
             rows = [*csv.DictReader(file)]
         return [{name: _number(value) for name, value in row.items()} for row in rows]
 
@@ -74,7 +74,7 @@ def test_a_front_moves_as_fast_as_diffusion_and_rate_allow(dissolve, tmp_path, r
         lost = row["through_wall_m3"] + row["crumbs_m3"]
         assert rows[0]["solid_m3"] - row["solid_m3"] == pytest.approx(lost, abs=1e-12)
         assert row["beyond_m3"] == 0.0 and row["area_m2"] == pytest.approx(3.0)
-    assert {path.name for path in (tmp_path / "out").iterdir()} >= {"dissolution.png", "solid.png", "state.npz"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {"solid.png", "outlines.png", "state.npz"}
 
 
 def test_a_command_that_was_stopped_goes_on_with_the_same_bits(dissolve, tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ from muphy_lb.run.options import DEFAULT_OUTPUT
 from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.setup.geometry import solid_of
 
-FILE, STATE, PICTURE = "dissolution", "state.npz", "solid.png"
+FILE, STATE, PICTURE = "solid", "state.npz", "outlines.png"
 COLUMNS = (
     *("time_s", "solid_m3", "porosity", "permeability_m2", "area_m2", "mean_flux", "solid_rate_m3_s", *GONE),
     *("flow_steps", "scalar_steps", "is_settled"),
@@ -44,7 +44,7 @@ def dissolve(options, say: Callable[[str], None], communicator) -> int:
     """Move the surface of the solid of a case; returns the exit code: 1 if a flow or a flux was not steady within the
     steps of the case, 75 if it was stopped, from where the same command goes on.
 
-    ``dissolution.csv`` has a row for each steady state, with a chart; ``solid.png`` shows the solid, ``state.npz`` has
+    ``solid.csv`` has a row for each steady state, with a chart; ``outlines.png`` shows the solid, ``state.npz`` has
     the shares of solid (nz, ny, nx) and all else that the next step follows from.
 
     Raises:
@@ -164,7 +164,7 @@ class Desk:
             for name, column in CHARTED.items()
             if columns[column][0] > 0.0
         }
-        chart = line_chart("Dissolution", "time [s]", "over that of the start", lines)
+        chart = line_chart("Solid, pores and flow", "time [s]", "over that of the start", lines)
         for file, content in ((f"{FILE}.png", chart), (PICTURE, _outlines(self.drawn, self.solid.voxels.spacing_m))):
             with atomic_write(self._folder / file) as temporary:
                 temporary.write_bytes(content)

@@ -194,7 +194,7 @@ def _step_s(moved: MovedBy, speed: float, left_s: float) -> float:
 
 
 def exchange_of(core: Solver) -> WallExchange:
-    """What passes through the walls of a flow."""
+    """The exchange of a flow with its walls."""
     return next(each.wall_exchange for each in core.physics if each.wall_exchange is not None)
 
 

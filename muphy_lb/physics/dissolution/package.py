@@ -30,7 +30,7 @@ class Dissolution(Physics):
         return flow
 
     def describe(self) -> str:
-        """What moves, as text."""
+        """Solid and species, as text."""
         return (
             f"dissolution: {self._section.wall} by {self._section.species}, its {self._section.role}; at rest in a run"
         )
