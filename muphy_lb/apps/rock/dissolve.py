@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable
 from math import nan
 from pathlib import Path
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -97,7 +98,7 @@ class Desk:
     def __init__(self, folder: Path, case: Case, is_anew: bool):
         self._folder, self._end_s, self.solid = folder, moving_solid(case).end_s, solid_of(case)
         bare = as_case(case, [as_override(section, None) for section in ("title", "output")])
-        self._identity = {"case": bare.to_toml(folder), "contents": bare.contents()}
+        self._identity: dict[str, Any] = {"case": bare.to_toml(folder), "contents": bare.contents()}
         self.surface, self.rows = Surface(0.0, self.solid.start), list[dict]()
         self.drawn: dict[float, np.ndarray] = {}
         refuse_linked_folder(folder)
@@ -149,11 +150,13 @@ class Desk:
     def _write(self) -> None:
         """State and table."""
         surface, rows = self.surface, self.rows
-        arrays = dict(zip(OF_SURFACE, (surface.time_s, surface.shares, *surface.gone.values()), strict=True))
+        arrays: dict[str, Any] = dict(
+            zip(OF_SURFACE, (surface.time_s, surface.shares, *surface.gone.values()), strict=True)
+        )
         arrays |= {"record": json.dumps(self._identity | {"rows": rows}), "before": surface.before}
-        arrays |= {"drawn_s": [*self.drawn], "drawn": np.stack([*self.drawn.values()])}
+        arrays |= {"drawn_s": [*self.drawn], "drawn": np.stack([*self.drawn.values()]), **surface.flow}
         with atomic_write(self._folder / STATE) as temporary, open(temporary, "wb") as file:
-            np.savez(file, **arrays, **surface.flow)
+            np.savez(file, **arrays)
         write_points(self._folder / FILE, rows, COLUMNS, **self._identity)
 
     def draw(self) -> None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf, isnan, nan
+from typing import Any
 
 import numpy as np
 
@@ -87,11 +88,11 @@ class Course:
 
     case: Case
     moved: MovedBy
-    solid: MovingSolid | None
+    solid: MovingSolid | Any
     signals: StopSignals
     communicator: object
 
-    def settled(self, surface: Surface | None, is_first: bool) -> Settled | bool | None:
+    def settled(self, surface: Surface | Any, is_first: bool) -> Settled | Any:
         """The steady state around a surface, given and told on rank 0, True elsewhere; None if a signal asked to stop.
         Collective."""
         with _quiet(not is_first):
@@ -100,7 +101,7 @@ class Course:
         backend.release()
         return found
 
-    def _settled(self, surface: Surface | None, is_first: bool):
+    def _settled(self, surface: Surface | Any, is_first: bool):
         """The same, and the backend that it was computed on."""
         case = self.case
         if not is_first:
@@ -244,7 +245,8 @@ def of_flow(core: Solver) -> dict[str, float]:
         found = viscosity * float(mean @ force) / float(force @ force)
     elif len(states) == 2 and not force.any():
         first, second = states.values()
-        between = np.subtract(*(each.centre_m for each in header.openings))
+        here, there = (np.array(each.centre_m) for each in header.openings)
+        between = there - here
         axis = int(np.argmax(np.abs(between)))
         section_m2 = float(np.prod(np.delete(header.shape[::-1], axis))) * header.spacing_m**2
         drop = (first.mean_pressure_pa - second.mean_pressure_pa) / abs(float(between[axis]))
@@ -262,7 +264,7 @@ def flow_of(core: Solver) -> dict[str, np.ndarray]:
 
 def _go_on_from(core: Solver, surface: Surface | None) -> None:
     """Start from the flow around the surface before; collective."""
-    exchange, values = exchange_of(core), {}
+    exchange, values = exchange_of(core), dict[str, Any]()
     if surface is not None:
         values = carried_over(surface.flow, whole_nodes(core).voxel[:], core.header.shape)
     core.state.set_velocity_m_s(values.get("velocity"))
