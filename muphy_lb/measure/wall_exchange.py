@@ -25,4 +25,4 @@ class WallExchange:
     names: Callable[[FlowView], tuple[str, ...]]  #: names of the scalars, fields of the model in their SI unit
     #: the links into a wall for a scalar, by their names, on rank 0; none where the wall has no condition for it
     links: Callable[[FlowView, str, str], WallLinks | None]
-    overwrite: Callable[[SettableFlow, str, np.ndarray], None]  #: a scalar by (n,) values of all nodes, on rank 0
+    overwrite: Callable[[SettableFlow, str, np.ndarray | None], None]  #: a scalar by (n,) values, on rank 0
