@@ -56,14 +56,13 @@ def _refuse(settings: Settings) -> None:
 
 @case("dissolution-front", "exact: plane fronts behind a layer of diffusion, dissolving and growing")
 def fronts(settings: Settings) -> Iterator:
-    """The speed V k (c - c_eq) = V / (L / D + 1 / k) at every place L of the front, its place at the end, and the
-    balance of the solid."""
+    """The speed V k (c - c_eq) at every place of the front, that place at the end, and the balance of the solid."""
     _refuse(settings)
     for rate in QUICK_RATES if settings.quick else RATES:
         for role, is_lost in (("reactant", True), ("product", True), ("product", False)):
             asked = front_case(settings, rate, role, is_lost)
             sign, worst, rows = 1.0 if is_lost else -1.0, 0.0, [*followed(asked, settings.communicator)]
-            whole = float(rows[0][0].shares.sum())
+            whole = float(rows[0][0].shares.sum())  # exact: the speed is V / (L / D + 1 / k) at depth L
             for surface, settled in rows:
                 depth = TOP + (whole - float(surface.shares.sum())) / 3.0
                 speed = -settled.row["solid_rate_m3_s"] / 3.0

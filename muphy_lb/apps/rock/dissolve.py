@@ -18,6 +18,7 @@ from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_link
 from muphy_lb.base.registry import moving_solid
 from muphy_lb.case.case import Case, as_case, changed_contents, changed_keys, listed, load_case
 from muphy_lb.case.toml import as_override
+from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.output.charts import line_chart
 from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.parallel.watchdog import Sentry
@@ -168,7 +169,7 @@ class Desk:
             if columns[column][0] > 0.0
         }
         chart = line_chart("Solid, pores and flow", "time [s]", "over that of the start", lines)
-        for file, content in ((f"{FILE}.png", chart), (PICTURE, _outlines(self.drawn, self.solid.voxels.spacing_m))):
+        for file, content in ((f"{FILE}.png", chart), (PICTURE, _outlines(self.drawn, self.solid.voxels))):
             with atomic_write(self._folder / file) as temporary:
                 temporary.write_bytes(content)
 
@@ -184,7 +185,7 @@ def _told(rows: list[dict]) -> str:
     )
 
 
-def _outlines(drawn: dict[float, np.ndarray], spacing_m: float) -> bytes:
+def _outlines(drawn: dict[float, np.ndarray], voxels: Voxels) -> bytes:
     """A picture of the surface in the middle layer at some times."""
     from matplotlib import colormaps
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -197,7 +198,7 @@ def _outlines(drawn: dict[float, np.ndarray], spacing_m: float) -> bytes:
     for number, k in enumerate(chosen):
         layer, colour = drawn[times[k]], colormaps["viridis"](number / max(len(chosen) - 1, 1))
         if min(layer.shape) > 1 and layer.min() < 0.5 < layer.max():
-            y, x = (spacing_m * np.arange(n) for n in layer.shape)
+            x, y = (voxels.origin_m[axis] + voxels.spacing_m * np.arange(n) for axis, n in enumerate(layer.shape[::-1]))
             axes.contour(x, y, layer, [0.5], colors=[colour], linewidths=1.2)
         axes.plot([], [], color=colour, label=f"{times[k]:.3g} s")
     axes.set(xlabel="x [m]", ylabel="y [m]", aspect="equal")
