@@ -129,6 +129,7 @@ def test_a_solid_that_is_gone_ends_the_course(dissolve):
             {"run": {"frozen_after_s": 300.0, "steady_tolerance": None}},
             "run.frozen_after_s is given, and the command freezes each flow",
         ),
+        ({"compute": {"streaming": "aa"}}, "compute.streaming is 'aa'.*: set compute.streaming = 'pull'"),
         ({"species": [{**FRONT["species"][0], "bolus": {"start_s": 1.0}}]}, "takes the species as steady"),
         ({"dissolution": None}, "has no solid that dissolves or grows"),
         ({"geometry": {"shape": None, "spacing_m": None, "options": None, "file": "a.h5"}}, "is prepared, without the"),
@@ -144,3 +145,21 @@ def test_a_run_keeps_the_solid_as_it_is_at_the_start():
     assert core.header.n_nodes == 3 * 3 and "dissolution: layer by salt" in core.describe()
     core.step(20)
     assert np.isfinite(core.field("salt")).all()
+
+
+@pytest.mark.night
+def test_every_number_of_ranks_finds_the_same_bits(dissolve, tmp_path, mpirun):
+    """A disc in a stream of what it takes up."""
+    disc = {"centre_m": [9.0, 6.2, 0.0], "radius_m": 3.1, "box_m": None, "end_s": 400.0, "settled_within": 1e-3}
+    stream = {"name": "inlet", "velocity_m_s": 0.01, "species": {"salt": 2.0}}
+    changes = {
+        "geometry": {"options": {"length": 18, "height": 11, "width": 1, "ends": "open"}},
+        "openings": [stream, {"name": "outlet", "pressure_pa": 0.0}],
+        "dissolution": disc,
+    }
+    assert len(dissolve(changes)) >= 3
+    table = (tmp_path / "out" / "solid.csv").read_bytes()
+    for n_ranks in (2, 3):
+        done = mpirun(n_ranks, ["-m", "muphy_lb", "dissolve", tmp_path / "case.toml", "-o", tmp_path / f"on_{n_ranks}"])
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / f"on_{n_ranks}" / "solid.csv").read_bytes() == table

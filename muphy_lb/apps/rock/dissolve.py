@@ -18,6 +18,7 @@ from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_link
 from muphy_lb.base.registry import moving_solid
 from muphy_lb.case.case import Case, as_case, changed_contents, changed_keys, listed, load_case
 from muphy_lb.case.toml import as_override
+from muphy_lb.domain import PULL
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.output.charts import line_chart
 from muphy_lb.parallel import agreed_on_root, from_root
@@ -58,6 +59,11 @@ def dissolve(options, say: Callable[[str], None], communicator) -> int:
     moved = moving_solid(case)
     if moved is None:
         raise InputError(f"dissolve: {options.case} has no solid that dissolves or grows; give it one")
+    if case.compute.streaming != PULL.name:
+        raise InputError(
+            f"dissolve: compute.streaming is {case.compute.streaming!r}, with which a flow cannot be frozen: set"
+            f" compute.streaming = {PULL.name!r}"
+        )
     if case.run.frozen_after_s is not None:
         raise InputError(
             "dissolve: run.frozen_after_s is given, and the command freezes each flow when it is steady; leave it out"
