@@ -21,6 +21,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.registry import moving_solid
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.toml import as_override
+from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.moving_solid import MovedBy, MovingSolid
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.wall_exchange import WallExchange, WallLinks
@@ -124,7 +125,12 @@ class Course:
         return found, core.engine.backend
 
     def _nodes(self, surface: Surface, case: Case):
-        return numbered(self.solid.filled(surface.shares), case)[0]
+        try:
+            return numbered(self.solid.filled(surface.shares), case)[0]
+        except GeometryError as error:
+            raise InputError(
+                f"at {surface.time_s:.5g} s {self.moved.place.wall} has closed the flow: {error}"
+            ) from error
 
     def _of_wall(self, links: WallLinks) -> dict:
         area, entering = float(links.area_m2.sum()), float(links.entering.sum())
