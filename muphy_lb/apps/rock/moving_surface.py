@@ -154,7 +154,9 @@ class Course:
         moved, solid, links = self.moved, self.solid, settled.links
         voxel_m3 = solid.voxels.spacing_m**3
         speed = moved.volume_m3 / voxel_m3 * links.entering  # of each link [voxels/s], positive where the solid goes
-        step_s = _step_s(moved, float(np.abs(speed).max(initial=0.0)), moved.end_s - surface.time_s)
+        left_s = moved.end_s - surface.time_s
+        step_s = _step_s(moved, float(np.abs(speed).max(initial=0.0)), left_s)
+        time_s = surface.time_s + step_s if step_s < left_s else moved.end_s
         speed = speed * _mid_step(surface, float(links.entering.sum()), step_s)
         shares, beyond = solid.moved(surface.shares, links.voxel, links.vector, step_s * speed)
         whole = solid.without_crumbs(shares)
@@ -162,7 +164,7 @@ class Course:
         lost = dict(zip(GONE, (through, float((shares - whole).sum()), beyond), strict=True))
         gone = {name: surface.gone[name] + volume * voxel_m3 for name, volume in lost.items()}
         before = surface.time_s, float(links.entering.sum())
-        return Surface(surface.time_s + step_s, whole, gone, settled.flow, before)
+        return Surface(time_s, whole, gone, settled.flow, before)
 
 
 def _mid_step(surface: Surface, flux: float, step_s: float) -> float:
