@@ -3,6 +3,7 @@ rate, and the balance of both."""
 
 from collections.abc import Iterator
 from math import pi, sqrt
+from typing import Any
 
 from muphy_lb.apps.rock.moving_surface import GONE, followed
 from muphy_lb.case.case import Case
@@ -40,7 +41,7 @@ def front_case(settings: Settings, rate: float, role: str, is_lost: bool) -> Cas
 
 def _case(settings: Settings, length: int, height: int, walls, role: str, end_s: float, step: float, **place) -> Case:
     wall = {"wall": walls[-1]["name"], "species": "salt", "role": role, "molar_volume_m3": MOLAR_VOLUME}
-    return lattice_simulation(
+    found: Any = lattice_simulation(
         settings,
         {"shape": "channel", "options": {"length": length, "height": height, "width": 1}},
         NU,
@@ -51,6 +52,7 @@ def _case(settings: Settings, length: int, height: int, walls, role: str, end_s:
         species=[{"name": "salt", "diffusivity_m2_s": DIFFUSIVITY, "initial": 1.0}],
         dissolution={**wall, "end_s": end_s, "largest_change": step, **place},
     )
+    return found
 
 
 def _refuse(settings: Settings) -> None:
