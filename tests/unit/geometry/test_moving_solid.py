@@ -10,7 +10,7 @@ from muphy_lb.geometry.moving_solid import MovingSolid, SolidPlace
 from muphy_lb.geometry.neighbours import NeighbourSearch, cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
-from muphy_lb.geometry.wall_areas import areas_of_links
+from muphy_lb.geometry.wall_areas import areas_of_links, link_areas
 from muphy_lb.lattice import lattice_named
 
 VECTORS = lattice_named("D2Q9").c[1:]
@@ -123,3 +123,14 @@ def test_a_solid_that_is_not_there_is_refused():
         MovingSolid.of(box(5, walls=()), SolidPlace("grain"))
     with pytest.raises(GeometryError, match="'grain' fills no voxel"):
         MovingSolid.of(box(5), SolidPlace("grain", centre_m=(99.0, 0.0, 0.0), radius_m=1.0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_solid_has_areas(seed):
+    """Voxels at random, between which walls face every way."""
+    shares = (np.random.default_rng(seed).random((8, 8, 8)) < 0.5).astype(float)
+    solid = MovingSolid(Voxels(np.full(shares.shape, FLUID, dtype=np.uint8), walls=("grain",)), "grain", shares)
+    voxels = solid.filled(shares)
+    nodes = cut_links(build_nodes(voxels), voxels.wall_shape)
+    areas = link_areas(nodes, NeighbourSearch(nodes), np.arange(nodes.n_nodes))
+    assert (areas >= 0.0).all() and areas.max() <= 2.0
