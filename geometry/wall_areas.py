@@ -100,7 +100,8 @@ def _areas(state, edges):
 
 @njit(cache=True)
 def _of_link(polygons, axis, forward, cut):
-    """Area of the wall that the normals carry to the face half-way along a link; 1 if no polygon around it is known."""
+    """Area of the wall that the normals carry to the face half-way along a link; 1 if no polygon around it is known, or
+    none faces the mean of all."""
     mean = np.zeros(3)
     for cell in range(8):
         if (cell >> axis & 1) == (forward + 1) // 2:
@@ -117,6 +118,8 @@ def _of_link(polygons, axis, forward, cut):
             place[1:] = polygons[cell, 3:]
             moments += area * np.outer(place, place)
             normals += np.outer(place, vector)
+    if moments[0, 0] == 0.0:  # as around a voxel of fluid in a solid: their sum is that of none of them
+        return 1.0
     turn, foot = np.linalg.solve(moments, normals), np.zeros(3)
     foot[axis] = 0.5 * forward
     normal, gap = mean / length, 0.0

@@ -332,6 +332,7 @@ _ROWS: dict[str, tuple] = {
     "permeability": ("muphy_lb.apps.rock.command", "compute the permeability of a rock"),
     "relative-permeability": ("muphy_lb.apps.rock.command", "compute the relative permeabilities of two fluids"),
     "drainage": ("muphy_lb.apps.rock.command", "press one fluid after another into a rock: capillary pressures"),
+    "dissolve": ("muphy_lb.apps.rock.command", "dissolve a solid, or let it grow: porosity, permeability over time"),
     "study": ("muphy_lb.apps.study.command", "run a case many times with uncertain values: answers with bands"),
     "bench": ("muphy_lb.bench.command", "time the steps of a case relative to the copy bandwidth of the device"),
     "compare": ("muphy_lb.bench.compare.command", "time one flow in several sizes on several backends"),

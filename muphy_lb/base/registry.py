@@ -16,7 +16,9 @@ A physics package is a folder below ``muphy_lb/physics/``. The program finds its
     ``PAPERS``, names of benchmarks; ``rules(given)``, what is wrong between the sections of a case;
     ``solid_walls(case)``, walls whose voxels are nodes of it, each with the key that asks for that, and
     ``SOLID_KEYS``, the keys that a wall ``{name}`` then needs;
-    ``fluid_labels(case)``, values of the image whose voxels are fluid, too, and a labelled region of it, by name.
+    ``fluid_labels(case)``, values of the image whose voxels are fluid, too, and a labelled region of it, by name;
+    ``moving_solid(case)``, a solid that loses or gains volume by the fluxes through its surface
+    (:class:`muphy_lb.geometry.moving_solid.MovedBy`).
 ``package.py``
     ``PHYSICS``, its :class:`muphy_lb.physics.package.Physics`; imported only when a case has its section.
 
@@ -48,6 +50,7 @@ PHYSICS = (
     "dispersion",
     "dissipation",
     "porous_medium",
+    "dissolution",
 )
 
 
@@ -105,6 +108,13 @@ def fluid_labels(case) -> dict[str, int]:
         if hasattr(module, "fluid_labels")
         for name, value in module.fluid_labels(case).items()
     }
+
+
+def moving_solid(case) -> Any:
+    """The solid of a case that loses or gains volume (:class:`muphy_lb.geometry.moving_solid.MovedBy`); None without
+    one."""
+    modules = (module for module in sections().values() if hasattr(module, "moving_solid"))
+    return next(filter(None, (module.moving_solid(case) for module in modules)), None)
 
 
 def solid_walls(case) -> dict[str, str]:

@@ -20,6 +20,7 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.measure.displacement import Displacement
 from muphy_lb.measure.flow_view import FlowView, MeasuredPhysics, PreparedView
 from muphy_lb.measure.observer import Observer
+from muphy_lb.measure.wall_exchange import WallExchange
 from muphy_lb.model.flow import Flow
 
 
@@ -47,6 +48,7 @@ class Physics(MeasuredPhysics):
         follows_darcy: whether a body force alone drives one fluid that fills all nodes, so that the flow has a
             permeability.
         displacement: the two fluids that it has, for commands on rocks; None if it has no second one.
+        wall_exchange: its scalars that walls take up or give off, for commands that move walls; None without any.
     """
 
     excludes: ClassVar[frozenset[str]] = frozenset()
@@ -56,6 +58,7 @@ class Physics(MeasuredPhysics):
     goes_on_in_frozen_flow: ClassVar[bool] = False
     follows_darcy: ClassVar[bool] = True
     displacement: ClassVar[Displacement | None] = None
+    wall_exchange: ClassVar[WallExchange | None] = None
 
     def __init__(self, case: Case, header: GeometryHeader, units: Units):
         raise NotImplementedError

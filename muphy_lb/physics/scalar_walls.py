@@ -57,6 +57,8 @@ class WallFluxes:
         names: names of the walls.
 
     Attributes:
+        node, vector: (S,) numbers of the nodes from which the links start, (S, 3) their vectors into the wall.
+        area: (S,) true area of each [voxel faces].
         areas: area [voxel faces] of each of these walls that has a link along an axis, by name.
     """
 
@@ -66,10 +68,10 @@ class WallFluxes:
         links = met(codes, nodes.voxel, vectors, scalar.boundary, nodes.cuts)
         numbers = {wall.name: number for number, wall in enumerate(nodes.walls) if wall.name in names}
         links = Met(*(column[np.isin(links.number, list(numbers.values()))] for column in links))
-        self._node, self._away = links.column, links.k + 1
+        self.node, self.vector, self._away = links.column, vectors[links.k], links.k + 1
         self._towards = scalar.lattice.opposite[self._away]
-        self._behind = codes[self._towards - 1, self._node]
-        area = areas_of_links(nodes, search, self._node, vectors[links.k])
+        self._behind = codes[self._towards - 1, self.node]
+        area = areas_of_links(nodes, search, self.node, self.vector)
         self._rules = return_rules(
             scalar.lattice.w[1],
             scalar.boundary,
@@ -82,8 +84,12 @@ class WallFluxes:
         self._rules.own[0] -= np.where(self._rules.saturates, 0.0, 1.0)  # of what has left, that much comes back
         self._of_wall = {name: np.flatnonzero(links.number == number) for name, number in numbers.items()}
         self._of_wall = {name: chosen for name, chosen in self._of_wall.items() if chosen.size}
-        self._area = area
+        self.area = area
         self.areas = {name: float(area[chosen].sum()) for name, chosen in self._of_wall.items()}
+
+    def of_wall(self, name: str) -> np.ndarray:
+        """Numbers of the links into a wall."""
+        return self._of_wall.get(name, np.empty(0, dtype=np.int64))
 
     def start(self) -> np.ndarray:
         """(S,) fluxes into the fluid through each link of populations that are 0."""
@@ -94,9 +100,9 @@ class WallFluxes:
         direction q."""
         sent, away = np.flatnonzero(self._towards == q), np.flatnonzero(self._away == q)
         weight, row = self._rules.carrier if of_carrier else self._rules.own, row.astype(np.float64)
-        entering[sent] += weight[0, sent] * row[self._node[sent]]
+        entering[sent] += weight[0, sent] * row[self.node[sent]]
         entering[sent] += weight[1, sent] * row[np.maximum(self._behind[sent], 0)]
-        entering[away] += weight[2, away] * row[self._node[away]]
+        entering[away] += weight[2, away] * row[self.node[away]]
 
     def completed(self, entering: np.ndarray) -> np.ndarray:
         """(S,) fluxes into the fluid through each link, once all populations have been added."""
@@ -105,7 +111,7 @@ class WallFluxes:
 
     def per_area(self, entering: np.ndarray, n_nodes: int) -> np.ndarray:
         """(n,) fluxes into the fluid over the area of these walls that belongs to a node, 0 at nodes away from them."""
-        flux, area = (np.bincount(self._node, row, n_nodes) for row in (entering, self._area))
+        flux, area = (np.bincount(self.node, row, n_nodes) for row in (entering, self.area))
         return np.divide(flux, area, out=np.zeros(n_nodes), where=area > 0.0)
 
     def totals(self, entering: np.ndarray) -> dict[str, float]:

@@ -15,7 +15,7 @@ from muphy_lb.base.files import PREPARED
 from muphy_lb.base.narrow import known, triple
 from muphy_lb.base.phases import NUMBERING, READING, SHARING, phase
 from muphy_lb.base.precision import PRECISIONS
-from muphy_lb.base.registry import fluid_labels, offered, shape_named, solid_walls
+from muphy_lb.base.registry import fluid_labels, moving_solid, offered, shape_named, solid_walls
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
@@ -24,6 +24,7 @@ from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.errors import MissingOptionError
 from muphy_lb.geometry.labels import add_regions, add_solids, label_box
 from muphy_lb.geometry.load import SHAPE_PREFIX, closed_surface, load_content, load_with_notes
+from muphy_lb.geometry.moving_solid import MovingSolid
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve
@@ -67,20 +68,47 @@ def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple
         GeometryError: the geometry cannot be read, cut or cleaned.
         InputError: openings of the case and of the geometry do not match.
     """
-    reading = phase(f"reading the geometry: {case.geometry.file or case.geometry.shape}", READING)
     if is_prepared(case):
-        with reading, open_case_nodes(case) as nodes:
+        with _reading(case), open_case_nodes(case) as nodes:
             return read_arrays(nodes), f"read {case.geometry.file}"
-    with reading:
-        labels = fluid_labels(case)
-        voxels = _load(case, content, _with_labels(case, labels))
+    voxels = case_voxels(case, content)
+    if moving_solid(case) is not None:
+        solid = solid_of(case, voxels)
+        voxels = solid.filled(solid.start)
+    return numbered(voxels, case, content)
+
+
+def _reading(case: Case):
+    return phase(f"reading the geometry: {case.geometry.file or case.geometry.shape}", READING)
+
+
+def solid_of(case: Case, voxels: Voxels | None = None) -> MovingSolid:
+    """The solid of a case that loses or gains volume, in its geometry, or in its voxels if these are there. Raises
+    InputError, GeometryError: there is none."""
+    moved = moving_solid(case)
+    if moved is None:
+        raise InputError("the case has no solid that loses or gains volume; give one ([dissolution])")
+    _ = is_prepared(case) and _refuse_preparation(case)
+    return MovingSolid.of(case_voxels(case) if voxels is None else voxels, moved.place)
+
+
+def case_voxels(case: Case, content: np.ndarray | Surface | None = None) -> Voxels:
+    """The voxels of a case, with its openings and labelled walls, without a solid that moves; ``content`` and errors:
+    as of :func:`load_nodes`."""
+    with _reading(case):
+        voxels = _load(case, content, _with_labels(case, fluid_labels(case)))
         for section in case.walls:
             if section.box_m is not None:
                 voxels = label_box(voxels, section.name, *section.box_m)
         voxels = voxels if case.geometry.shape else with_image_ends(voxels)
         rotation = rotation_of(case)
         cuts = [rotation.opening(_opening(section)) for section in case.openings if section.centre_m is not None]
-        voxels = carve(voxels, cuts) if cuts else voxels
+        return carve(voxels, cuts) if cuts else voxels
+
+
+def numbered(voxels: Voxels, case: Case, content: np.ndarray | Surface | None = None) -> tuple[NodeList, str]:
+    """The node list of the voxels of a case, and one line on its cleaning; as :func:`load_nodes`."""
+    labels = fluid_labels(case)
     keep = case.geometry.keep or ("openings" if voxels.openings else "all")
     with phase("numbering the fluid nodes", NUMBERING):
         nodes, cleaned = clean(build_nodes(voxels), keep)
@@ -333,6 +361,11 @@ def _refuse_preparation(case: Case) -> None:
         f"geometry.{key}" for key in ("unit", "spacing_m", "keep", "periodic", "options") if getattr(case.geometry, key)
     ]
     labels = fluid_labels(case)
+    if moving_solid(case) is not None:
+        raise InputError(
+            f"{case.geometry.file} is prepared, without the voxels in which a solid could dissolve or grow: name the"
+            " image or the shape itself in [geometry]"
+        )
     if labels:
         raise InputError(
             f"{next(iter(labels))!r} is a label of the image, and {case.geometry.file} is prepared, without labels:"

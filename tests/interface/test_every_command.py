@@ -136,6 +136,10 @@ SMALLEST = {
     + "[[species]]\nname = 'drug'\nschmidt = 1.0\nrate = '-k * drug**2'\nrates = {k = 1e-3}\ninitial = 1.0\n",
     "dispersion": SPHERES + "[dispersion]\ndiffusivities_m2_s = [1e-6]\n",
     "dissipation": DUCT + "[dissipation]\n",
+    "dissolution": DUCT.replace("[lattice]", "[lattice]\nwalls = 'bouzidi'")
+    + "[[species]]\nname = 'salt'\nschmidt = 1.0\n[[walls]]\nname = 'grain'\nspecies_uptake_m_s = {salt = 1e-5}\n"
+    + "[dissolution]\nwall = 'grain'\nspecies = 'salt'\nrole = 'product'\nmolar_volume_m3 = 1e-5\nend_s = 1.0\n"
+    + "centre_m = [5.5e-4, 3e-4, 3e-4]\nradius_m = 1.6e-4\n",
     "porous_medium": DUCT + "[[porous_medium]]\nname = 'clot'\npermeability_m2 = 1e-7\n",
 }
 """The smallest case with each physics."""
@@ -192,6 +196,7 @@ def folder(tmp_path_factory):
     """A folder with the files that the lines name."""
     folder = tmp_path_factory.mktemp("typed")
     texts = {"duct": DUCT, "spheres": SPHERES, "spheres_study": SPHERES_STUDY, "oil_spheres": SPHERES + OIL}
+    texts["dissolution"] = SMALLEST["dissolution"]
     texts["oil_duct"] = DUCT.replace("velocity_m_s = 0.01", "pressure_pa = 0.1\nsecond_fluid = 1.0") + OIL
     for name, text in texts.items():
         (folder / f"{name}.toml").write_text(text)
@@ -237,7 +242,7 @@ def typed(monkeypatch, folder, capsys):
 def assert_obeyed(words, code, said):
     """The command ended with an answer, if only with one that its few steps leave open."""
     open_answers = {"run": DOUBTFUL_EXIT_CODE, "resume": DOUBTFUL_EXIT_CODE, "permeability": UNSETTLED_EXIT_CODE}
-    open_answers |= dict.fromkeys(("relative-permeability", "drainage"), UNSETTLED_EXIT_CODE)
+    open_answers |= dict.fromkeys(("relative-permeability", "drainage", "dissolve"), UNSETTLED_EXIT_CODE)
     assert code in (0, open_answers.get(words[0])) and "error:" not in said, f"{shlex.join(words)}\n{said}"
 
 

@@ -28,6 +28,7 @@ TINY = {
     "channel": ["geometry.options.length=40", "geometry.options.height=16", "compute.precision=fp32"],
     "coil_in_vessel": ["geometry.options.length=40", "porous_medium.coil.centre_m=[4e-3, 8e-4, 2.2e-3]"],
     "cylinder": [],
+    "dissolving_grain": [],
     "drainage": [],
     "drug_uptake": [],
     "drug_carriers": ["geometry.spacing_m=3e-4", "fluid.kinematic_viscosity_m2_s=1e-5", "particles.carriers.count=500"]

@@ -85,8 +85,17 @@ SECTIONS: Mapping[str, dict] = {
         ],
         "walls": [LOW],
     },
+    "dissolution": {
+        "lattice": {"walls": "bouzidi"},
+        "species": [{"name": "lime", "diffusivity_m2_s": 0.05, "initial": 1.0}],
+        "walls": [LOW, {"name": "grain", "species_uptake_m_s": {"lime": 0.02}}],
+        "dissolution": {
+            **{"wall": "grain", "species": "lime", "role": "product", "molar_volume_m3": 0.01, "end_s": 100.0},
+            **{"centre_m": [5.0, 5.0, 0.0], "radius_m": 1.8},
+        },
+    },
 }
-"""What the flow gets for a physics; openings and walls of one name are joined."""
+"""What the flow gets for a physics; openings, walls and species of one name are joined."""
 
 
 def smallest(*physics: str, **more) -> Case:
@@ -95,7 +104,7 @@ def smallest(*physics: str, **more) -> Case:
     for name in physics:
         if name not in SECTIONS:
             raise AssertionError(f"tests/laws/smallest.py has no case of the physics {name!r}; give SECTIONS one")
-        tables = merged(tables, SECTIONS[name], by_name=("openings", "walls"))
+        tables = merged(tables, SECTIONS[name], by_name=("openings", "walls", "species"))
     return case_from_dict(merged(tables, more))
 
 

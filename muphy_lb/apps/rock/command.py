@@ -59,7 +59,7 @@ def add_relative_permeability_options(parser) -> None:
         help="saturations of the first fluid, one after another, each from the end of the one before: falling for"
         " drainage, then rising for imbibition, where it wets (default: %(default)s)",
     )
-    _add_two_fluid_output(parser, "relative-permeability")
+    _add_table_output(parser, "relative-permeability")
 
 
 def add_drainage_options(parser) -> None:
@@ -80,10 +80,16 @@ def add_drainage_options(parser) -> None:
         help="a pressure has settled once the saturation changes by no more than this over a tenth of the steps of the"
         " case, twice in a row; these steps are the most at each pressure (default: %(default)s)",
     )
-    _add_two_fluid_output(parser, "drainage")
+    _add_table_output(parser, "drainage")
 
 
-def _add_two_fluid_output(parser, name: str) -> None:
+def add_dissolve_options(parser) -> None:
+    """Add the options of ``muphy-lb dissolve``."""
+    parser.add_argument("case", help="case file (TOML) of a solid that dissolves or grows ([dissolution])")
+    _add_table_output(parser, "dissolve")
+
+
+def _add_table_output(parser, name: str) -> None:
     parser.add_argument(
         "-o",
         "--output",
@@ -111,5 +117,12 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
 def drainage(options, say: Callable[[str], None], communicator) -> int:
     """Compute a curve of capillary pressure; see :mod:`muphy_lb.apps.rock.drainage`."""
     from muphy_lb.apps.rock.drainage import drainage as computed
+
+    return computed(options, say, communicator)
+
+
+def dissolve(options, say: Callable[[str], None], communicator) -> int:
+    """Move the surface of a solid; see :mod:`muphy_lb.apps.rock.dissolve`."""
+    from muphy_lb.apps.rock.dissolve import dissolve as computed
 
     return computed(options, say, communicator)

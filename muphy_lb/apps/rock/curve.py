@@ -1,4 +1,4 @@
-"""Curves over saturation: the numbers that an option names, and the table of the points with its chart."""
+"""Curves: the numbers that an option names, and the table of the points with its chart."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,6 +7,8 @@ from pathlib import Path
 from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.series import write_summary
+
+SATURATION = "saturation of the first fluid"
 
 
 def numbers(text: str) -> list[float]:
@@ -19,24 +21,40 @@ def numbers(text: str) -> list[float]:
 
 
 def write_curve(
-    stem: Path, points: Sequence[Mapping], columns: Sequence[str], labels: tuple[str, str], lines: Mapping, **record
+    stem: Path,
+    points: Sequence[Mapping],
+    columns: Sequence[str],
+    labels: tuple[str, str, str],
+    lines: Mapping,
+    **record,
 ) -> None:
     """Write the points as ``STEM.csv`` and ``STEM.json``, and their chart as ``STEM.png``.
 
     Args:
+        points, columns, record: as of :func:`write_points`.
+        labels: title of the chart, what it shows to the right and upwards.
+        lines: (x, y) arrays by name.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+    with atomic_write(stem.with_suffix(".png")) as temporary:
+        temporary.write_bytes(line_chart(*labels, lines))
+    write_points(stem, points, columns, **record)
+
+
+def write_points(stem: Path, points: Sequence[Mapping], columns: Sequence[str], **record) -> None:
+    """Write points as ``STEM.csv`` and ``STEM.json``.
+
+    Args:
         points: numbers and texts of each by column.
         columns: of the table.
-        labels: title of the chart, and what it shows upwards.
-        lines: (x, y) arrays by name.
         record: what the JSON file holds besides.
 
     Raises:
         OutputError: a file cannot be written.
     """
     rows = [",".join(columns), *(",".join(str(point[name]).replace(",", ";") for name in columns) for point in points)]
-    title, upwards = labels
-    chart = line_chart(title, "saturation of the first fluid", upwards, lines)
-    for ending, content in ((".csv", ("\n".join(rows) + "\n").encode()), (".png", chart)):
-        with atomic_write(stem.with_suffix(ending)) as temporary:
-            temporary.write_bytes(content)
+    with atomic_write(stem.with_suffix(".csv")) as temporary:
+        temporary.write_bytes(("\n".join(rows) + "\n").encode())
     write_summary(stem.with_suffix(".json"), {**record, "points": points})

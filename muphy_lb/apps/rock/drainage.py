@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.apps.rock.curve import numbers, write_curve
+from muphy_lb.apps.rock.curve import SATURATION, numbers, write_curve
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder
 from muphy_lb.case.case import Case, as_case, changed_contents, changed_keys, listed, load_case
@@ -205,6 +205,6 @@ def _earlier(folder: Path, case: Case, options, pressures: list[float]) -> list[
 def _write(folder: Path, case: Case, options, rows: list[dict], of_structure: Sequence[str]) -> None:
     """The table as CSV and JSON, and its chart; the state before the last one goes."""
     curve = tuple(np.array([row[name] for row in rows]) for name in ("first_saturation", "capillary_pressure_pa"))
-    labels = "Capillary pressure", "capillary pressure [Pa]"
+    labels = "Capillary pressure", SATURATION, "capillary pressure [Pa]"
     write_curve(folder / FILE, rows, (*COLUMNS, *of_structure), labels, {"": curve}, **_identity(case, options, folder))
     shutil.rmtree(folder / f"state_{len(rows) - 1}", ignore_errors=True)

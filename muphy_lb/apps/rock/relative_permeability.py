@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.apps.rock.curve import numbers, write_curve
+from muphy_lb.apps.rock.curve import SATURATION, numbers, write_curve
 from muphy_lb.apps.rock.settled_flow import Desk, Flow, forget_flow, keep_contents, other_contents, read_table
 from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
@@ -203,5 +203,9 @@ def _write(folder: Path, rows: list[dict], of_structure: Sequence[str]) -> None:
         for fluid in FLUIDS
     }
     write_curve(
-        folder / FILE, rows, (*COLUMNS, *of_structure), ("Relative permeability", "relative permeability"), lines
+        folder / FILE,
+        rows,
+        (*COLUMNS, *of_structure),
+        ("Relative permeability", SATURATION, "relative permeability"),
+        lines,
     )

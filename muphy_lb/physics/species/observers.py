@@ -16,6 +16,7 @@ from muphy_lb.base.errors import DivergedError
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
+from muphy_lb.measure.wall_exchange import WallLinks
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.scalar import CarriedScalar, setting_of
 from muphy_lb.physics.scalar_series import OutletFluxes, Populations
@@ -122,6 +123,17 @@ class SpeciesTold:
         if fluxes is None or found is None:
             return None
         return self._view.units.velocity_to_si(fluxes.per_area(found, self._view.header.n_nodes))
+
+    def links_into(self, wall: str) -> WallLinks | None:
+        """The links into a wall with what enters the fluid through each, on rank 0."""
+        fluxes = self._at_walls()
+        found = through_links(self._view, self.scalar, fluxes)
+        if fluxes is None or found is None:
+            return None
+        chosen, units = fluxes.of_wall(wall), self._view.units
+        voxel = whole_nodes(self._view).voxel[:][fluxes.node[chosen]]
+        area_m2 = fluxes.area[chosen] * units.spacing_m**2
+        return WallLinks(voxel, fluxes.vector[chosen], units.flow_rate_to_si(found[chosen]), area_m2)
 
     def _at_walls(self) -> WallFluxes | None:
         """The links into walls with a condition, found once for the length of a step, on rank 0."""

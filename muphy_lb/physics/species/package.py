@@ -27,6 +27,7 @@ from muphy_lb.domain import FIXED, FLUX, INFLOW
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import OutputField, PreparedView, SettableFlow
+from muphy_lb.measure.wall_exchange import WallExchange
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import Field, FieldValue, Stage
 from muphy_lb.operators import MOMENTUM_FIELDS
@@ -81,12 +82,22 @@ def set_species(simulation: SettableFlow, name: str, values) -> None:
     simulation.set_fields(physics.started(now, name, physics.carrier_of(simulation), simulation.stride))
 
 
+def _names(view) -> tuple[str, ...]:
+    return tuple(each.name for each in view.case.species)
+
+
+def _links(view, name: str, wall: str):
+    physics: Any = next(each for each in view.physics if each.name == NAME)
+    return physics.told(view)[_names(view).index(name)].links_into(wall)
+
+
 class Species(ScalarPhysics):
     """The species of a case, in their own unit."""
 
     name = NAME
     excludes = frozenset({"fluctuating", "particles"})
     methods = MappingProxyType({"set_species": set_species})
+    wall_exchange = WallExchange(_names, _links, set_species)
 
     def __init__(self, case, header: GeometryHeader, units: Units):
         refuse_half_precision(case, "[[species]]")
