@@ -19,6 +19,7 @@ from muphy_lb.validation.two_fluid.table import circle, contact_angle, interface
 from tests.laws.smallest import THROUGH, merged, smallest
 
 TENSION = 0.01
+PLATE = {"blocks_second": True}
 FLOW = {
     "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": 0.1},
     "lattice": {"name": "D2Q9", "collision": "trt", "time_step_s": 1.0},
@@ -382,11 +383,32 @@ def test_the_error_of_a_mean_flow_holds_its_noise_and_its_drift():
             {"openings": [THROUGH[0], THROUGH[1] | {"blocks_second": True, "second_fluid": 0.5}]},
             r"openings\.outlet has blocks_second and second_fluid = 0\.5",
         ),
+        (
+            {"openings": [{"name": "inlet", "velocity_m_s": 0.01, "second_fluid": 0.5}, THROUGH[1] | PLATE]},
+            r"openings\.inlet presses the second fluid in at a given flow rate.*outlet has a porous plate",
+        ),
+        ({"two_fluid": {"interfacial_tension_n_m": 0.0}}, r"two_fluid\.interfacial_tension_n_m is 0\.0"),
+        ({"two_fluid": {"kinematic_viscosity_m2_s": 20.0}}, r"kinematic_viscosity_m2_s is \S+ times that of \[fluid\]"),
+        (
+            {
+                "walls": [{"name": "low", "box_m": [[-1.0, -1.0, -1.0], [20.0, 0.0, 1.0]], "wetting_angle_deg": 120.0}],
+                "two_fluid": {"second": [], "second_saturation": 0.5, "contact_angle_deg": 60.0},
+            },
+            r"here either fluid wets some walls \(angles in degrees: low 120, others 60\)",
+        ),
     ],
 )
 def test_a_case_that_cannot_be_computed_is_refused(sections, told):
     with pytest.raises(InputError, match=told):
         Solver(smallest("two_fluid", **sections))
+
+
+def test_a_saturation_of_pores_that_no_flow_reaches_is_refused():
+    fluid = np.ones((1, 8, 12), dtype=np.int64)
+    fluid[0, 1:4], fluid[0, 5:7, 3:6] = 0, 0
+    tables = {"geometry": {"spacing_m": 1.0, "periodic": "x", "keep": "all"}, "two_fluid": {"second_saturation": 0.5}}
+    with pytest.raises(InputError, match=r"14\.29% of their nodes are in pores that no flow reaches"):
+        Simulation(merged(FLOW, tables), geometry=fluid)
 
 
 def test_a_phase_that_no_fluid_has_is_refused(tmp_path):
