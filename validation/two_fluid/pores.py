@@ -24,7 +24,7 @@ from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.two_fluid.common import NU, phase_of, refuse_half
 
 TENSION = 0.05  # so that capillary numbers are small and steps few
-JUMP, QUICK_JUMP, JUMP_ANGLE, JUMP_TOLERANCE = (24, 48, 72, 5e-4), (12, 24, 40, 1e-3), 60.0, 0.05
+JUMP, QUICK_JUMP, JUMP_ANGLE, JUMP_TOLERANCE = (24, 48, 60, 4e-4), (12, 24, 40, 5e-4), 60.0, 0.05
 #: Distance of the disks, most steps at a pressure.
 ROCKS, QUICK_ROCKS = ((40, 60_000), (64, 100_000)), ((16, 60_000),)
 DRAINING_ANGLE, DRAINED_TOLERANCE, SAME = 30.0, 0.05, 1e-3
