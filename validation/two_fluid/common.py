@@ -1,4 +1,4 @@
-"""What the validation cases of two fluids share."""
+"""Parts of several validation cases of two fluids."""
 
 import numpy as np
 

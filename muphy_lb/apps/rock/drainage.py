@@ -215,7 +215,7 @@ class Steps:
         return found | structure | {"capillary_number": fastest, "reached": ", ".join(self._reached())}
 
     def _capillary_number(self) -> float:
-        """That of the mean speed of all nodes, with the viscosity of the more viscous fluid."""
+        """Capillary number of the mean speed of all nodes, with the viscosity of the more viscous fluid."""
         core, case = self._sim.core, self._sim.core.case
         speed = float(core.units.velocity_to_si(core.health().mean_speed))
         viscosity = max(self._fluids.viscosities_m2_s(case)) * case.fluid.density_kg_m3
