@@ -285,15 +285,15 @@ def _orient(neighbours, n, lattice, parameters):
     parameters[STEEPNESS][n] = np.where(is_flat, 0.0, 0.5 * size)
 
 
-def _orient_node(lattice, precision, jit, at):
+def _differences_node(lattice, precision, jit, phase: int):
+    """Node function ``(neighbours, own, parameters)``: weighted sums over the neighbours that are there of vector times
+    difference of the phase, of squares of the vector's components, and of their products; all 0 without a difference.
+
+    All neighbours are read before anything depends on one of them.
+    """
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    one, two, zero, half, per_width = real(1), real(2), real(0), real(0.5), real(1.0 / float(lattice.cs2))
-    nowhere, flat, share, sharpness = real(NOWHERE), real(FLAT), real(ALONG), real(SHARPNESS)
-    least_width = real(LEAST_WIDTH)
-    phase, steepness, cotangent_at = at[PHASE], at[STEEPNESS], at[COTANGENT]
-    x, y, z = (at[name] for name in NORMAL)
-    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
+    zero, nowhere = real(0), real(NOWHERE)
 
     def sums(neighbours, own, parameters):
         beside = [zero] * count
@@ -318,7 +318,18 @@ def _orient_node(lattice, precision, jit, at):
                 yz += w[k + 1] * cy[k + 1] * cz[k + 1]
         return gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz
 
-    sums = jit(unroll(sums))
+    return jit(unroll(sums))
+
+
+def _orient_node(lattice, precision, jit, at):
+    real = precision.real
+    one, two, zero, half, per_width = real(1), real(2), real(0), real(0.5), real(1.0 / float(lattice.cs2))
+    flat, share, sharpness, least_width = real(FLAT), real(ALONG), real(SHARPNESS), real(LEAST_WIDTH)
+    phase, steepness, cotangent_at = at[PHASE], at[STEEPNESS], at[COTANGENT]
+    x, y, z = (at[name] for name in NORMAL)
+    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
+
+    sums = _differences_node(lattice, precision, jit, phase)
 
     def orient(neighbours, n, parameters):
         own, steep = parameters[phase][n], parameters[steepness][n]
