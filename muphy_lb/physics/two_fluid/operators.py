@@ -283,6 +283,7 @@ def _orient(neighbours, n, lattice, parameters):
     for name, component in zip(NORMAL, gradient, strict=True):
         parameters[name][n] = np.where(is_flat, 0.0, component / np.where(is_flat, 1.0, size))
     parameters[STEEPNESS][n] = np.where(is_flat, 0.0, 0.5 * size)
+    parameters[STRENGTH][n] = np.where(is_flat, 0.0, parameters[STRENGTH][n])
 
 
 def _differences_node(lattice, precision, jit, phase: int):
@@ -325,10 +326,9 @@ def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, two, zero, half, per_width = real(1), real(2), real(0), real(0.5), real(1.0 / float(lattice.cs2))
     flat, share, sharpness, least_width = real(FLAT), real(ALONG), real(SHARPNESS), real(LEAST_WIDTH)
-    phase, steepness, cotangent_at = at[PHASE], at[STEEPNESS], at[COTANGENT]
+    phase, steepness, strength, cotangent_at = (at[name] for name in (PHASE, STEEPNESS, STRENGTH, COTANGENT))
     x, y, z = (at[name] for name in NORMAL)
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
-
     sums = _differences_node(lattice, precision, jit, phase)
 
     def orient(neighbours, n, parameters):
@@ -358,6 +358,8 @@ def _orient_node(lattice, precision, jit, at):
         if size > flat:
             per = one / size
             nx, ny, nz, steep = gx * per, gy * per, gz * per, half * size
+        else:
+            parameters[strength][n] = zero
         parameters[x][n] = nx
         parameters[y][n] = ny
         parameters[z][n] = nz
@@ -366,7 +368,9 @@ def _orient_node(lattice, precision, jit, at):
     return jit(orient)
 
 
-ORIENT = Operator("two-fluid-normal", _orient, _orient_node, named(PHASE, STEEPNESS, COTANGENT, *NORMAL, *WALL_NORMAL))
+ORIENT = Operator(
+    "two-fluid-normal", _orient, _orient_node, named(PHASE, STEEPNESS, STRENGTH, COTANGENT, *NORMAL, *WALL_NORMAL)
+)
 
 
 def _draw(neighbours, n, lattice, parameters):
@@ -451,12 +455,10 @@ def _draw_node(lattice, precision, jit, at):
 
     def draw(neighbours, n, parameters):
         steep = parameters[steepness][n]
-        drawn = zero
         if steep > zero:
             spread = divergence(neighbours, n, parameters)
             carried = max(one - reach * parameters[phase][n] * spread, half)
-            drawn = -parameters[tension] * spread / carried * steep
-        parameters[strength][n] = drawn
+            parameters[strength][n] = -parameters[tension] * spread / carried * steep
 
     return jit(draw)
 

@@ -210,7 +210,12 @@ class TwoFluid(Physics):
 
         stages = (
             stage("amounts", ADVANCE, (*near, ENTERING), (*AMOUNTS, PHASE)),
-            stage("normal", ORIENT, (PHASE + AT_NEIGHBOURS, STEEPNESS, COTANGENT, *WALL_NORMAL), (*NORMAL, STEEPNESS)),
+            stage(
+                "normal",
+                ORIENT,
+                (PHASE + AT_NEIGHBOURS, STEEPNESS, COTANGENT, *WALL_NORMAL),
+                (*NORMAL, STEEPNESS, STRENGTH),
+            ),
             stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in (*NORMAL, PHASE)), STEEPNESS), (STRENGTH,)),
         )
         read = {name: own[name] for name in (PHASE, STRENGTH, *NORMAL)}
