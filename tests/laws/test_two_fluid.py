@@ -10,6 +10,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
+from muphy_lb.measure.flow_view import filled_shares
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.two_fluid.observers import FLOWS, LEAST_LOOKS, batch_means, exact_sum
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
@@ -454,6 +455,11 @@ def test_the_lighter_fluids_advised_for_fast_interfaces_are_not_warned_of():
     )
     assert times == pytest.approx(1.0 / density, rel=0.01)
     assert warned(density, 0.01 * times, time_step_s) == []
+
+
+def test_pictures_show_the_nodes_of_either_fluid():
+    solver = Solver(smallest("two_fluid"))
+    assert (solver.field("second_share") == 0.0).any() and filled_shares(solver) is None
 
 
 def test_sums_of_amounts_are_exact_beyond_the_range_of_an_integer():

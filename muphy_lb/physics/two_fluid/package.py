@@ -105,6 +105,7 @@ class TwoFluid(Physics):
     displacement = DISPLACEMENT
     excludes = frozenset({"thermal", "fluctuating", "particles", "free_surface", "age", "species", "dissipation"})
     cut_field = volume_fraction = SHARE_FIELD
+    is_full = True
     becomes_steady = follows_darcy = False
 
     def __init__(self, case, header: GeometryHeader, units: Units):
