@@ -416,7 +416,7 @@ def _refuse_start_without_wetting(case, angles_deg: np.ndarray, names: list[str]
 
 def _refuse_closed_pores(nodes: NodeList) -> None:
     """Raise InputError: some pores have no connection, so that their saturation would stay."""
-    n_parts, share = parts_of(nodes, np.ones(nodes.n_nodes, dtype=bool))
+    n_parts, share = parts_of(nodes, np.ones(nodes.n_nodes, dtype=bool), connected_by="edges")
     if n_parts > 1 and share < 1.0:
         raise InputError(
             f"two_fluid.second_saturation is that of all pores, and {1.0 - share:.2%} of their nodes are in pores that"

@@ -78,12 +78,14 @@ def wall_areas(codes: np.ndarray, normal: np.ndarray) -> np.ndarray:
     return -np.einsum("ka,kn,an->n", AXES, of_wall, normal)
 
 
-def parts_of(nodes: NodeList, chosen: np.ndarray, along: np.ndarray = EVERY_AXIS) -> tuple[int, float]:
+def parts_of(
+    nodes: NodeList, chosen: np.ndarray, along: np.ndarray = EVERY_AXIS, connected_by: str = "faces"
+) -> tuple[int, float]:
     """Number of the parts of some nodes, and share of these in connected ones, which reach an opening or lead round the
-    box along some axes; 0 without any."""
+    box along some axes; 0 without any. ``connected_by``: as of :func:`muphy_lb.geometry.porous.pores.find_pores`."""
     box = np.zeros(nodes.shape, dtype=np.uint8)
     box.reshape(-1)[nodes.voxel[chosen]] = FLUID
-    pores = find_pores(Voxels(box, periodic=nodes.periodic), "faces")
+    pores = find_pores(Voxels(box, periodic=nodes.periodic), connected_by)
     leads_round = along & np.array(nodes.periodic) & (np.array(nodes.shape[::-1]) > 1)
     connected = np.asarray(pores.percolates[:, leads_round].any(axis=1))
     of_voxel = np.repeat(pores.label, pores.spans[:, 1] - pores.spans[:, 0])
