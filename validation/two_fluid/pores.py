@@ -32,7 +32,7 @@ RADII = (0.24, 0.16, 0.14, 0.12, 0.10, 0.08)  # of disks that enter, over the di
 ROCKS, QUICK_ROCKS = ((40, 60_000, RADII), (64, 100_000, RADII)), ((16, 16_000, RADII[:1]),)
 #: Name, viscosity of the fluid that enters over that of the other, capillary number of what enters, tension.
 REGIMES = ("stable", 10.0, 0.03, 0.01), ("capillary fingers", 1.0, 1e-3, 0.1), ("viscous fingers", 0.02, 6e-4, 0.018)
-JUNCTION, QUICK_JUNCTION, JUNCTION_SPEED, JUNCTION_SLOPE = (24, (0.25, 0.5, 1.0, 1.5)), (10, (0.5,)), 2.5e-3, 0.15
+JUNCTION, QUICK_JUNCTION, JUNCTION_SPEED, JUNCTION_SLOPE = (24, (0.25, 0.5)), (10, (0.5,)), 2.5e-3, 0.15
 
 
 def displacing(settings: Settings, nodes: NodeList, ends, two_fluid: Mapping, nu=NU, **tables) -> Solver:
