@@ -41,13 +41,14 @@ def amounts(solver) -> tuple[int, int]:
     return first, second
 
 
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
-def test_the_amount_of_each_fluid_never_changes(precision):
+def test_the_amount_of_each_fluid_never_changes(precision, backend):
     geometry = {"shape": "random_solid", "spacing_m": 1.0, "options": {"shape_zyx": [12, 12, 12], "porosity": 0.7}}
     case = {
         "geometry": geometry,
         "lattice": {"name": "D3Q19"},
-        "compute": {"precision": precision},
+        "compute": {"precision": precision, "backend": backend},
         "flow": {"acceleration_m_s2": [1e-4, 0.0, 0.0]},
         "two_fluid": {"contact_angle_deg": 50.0, "second": [{"centre_m": [6.0, 6.0, 6.0], "radius_m": 4.0}]},
     }
