@@ -155,9 +155,9 @@ def regimes(settings: Settings) -> Iterator:
     """Saturation of a fluid that does not wet when it reaches the outlet, which falls from a stable front to capillary
     and to viscous fingers."""
     refuse_half(settings)
-    pitch, room = 8 if settings.quick else 16, 6
+    (pitch, across, along), room = (8, 5, 5) if settings.quick else (12, 6, 8), 6
     found: dict[str, float] = {}
-    fluid = rock(pitch, 5 if settings.quick else 12, 5 if settings.quick else 16, 0.3 * pitch, room)
+    fluid = rock(pitch, across, along, 0.3 * pitch, room)
     nodes = between_ends(fluid[None])
     for name, ratio, number, tension in REGIMES:
         enters = NU if ratio >= 1.0 else 3.0 * NU * ratio
