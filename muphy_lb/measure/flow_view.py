@@ -279,6 +279,7 @@ class MeasuredPhysics:
         cut_field: output field that determines which cut through the geometry is drawn; None: the speed.
         volume_fraction: output field with ``at_nodes``, the share of every voxel that is filled; pictures of a run in
             progress draw the body of what fills it, whose surface is where the share is 1/2. None: all voxels are full.
+        is_full: whether another fluid fills the rest of every voxel, so that none is empty.
         drawn_particles: which particles they draw, by the name of the set.
         offered: actions on its flow that viewers of a run may ask for, by name.
     """
@@ -292,6 +293,7 @@ class MeasuredPhysics:
     draws_frames: ClassVar[bool] = False
     cut_field: ClassVar[str | None] = None
     volume_fraction: ClassVar[str | None] = None
+    is_full: ClassVar[bool] = False
     drawn_particles: Mapping[str, DrawnParticles] = MappingProxyType({})
     offered: Mapping[str, ViewerAction] = MappingProxyType({})
 
@@ -313,7 +315,7 @@ class MeasuredPhysics:
 def filled_shares(view: FlowView) -> np.ndarray | None:
     """(n,) share of every node that is fluid, in node-list order on rank 0; None elsewhere, and where all are full by
     themselves. Collective."""
-    fractions = [physics.volume_fraction for physics in view.physics if physics.volume_fraction]
+    fractions = [each.volume_fraction for each in view.physics if each.volume_fraction and not each.is_full]
     return view.field(fractions[0]) if fractions else None
 
 

@@ -30,6 +30,9 @@ TUTORIALS = sorted(path.stem for path in (DOCS / "tutorials").glob("*.md"))
 # What makes a command of a tutorial a matter of a second; of each verb, and of a file.
 QUICK = ["--set=run.steps=8", "--set=run.ramp_steps=4", "--set=compute.backend=numpy", "--set=output.picture=false"]
 SHORT = {"run": [*QUICK, "--set=run.time_s="], "permeability": [QUICK[2]], "study": ["--set=run.steps=200", QUICK[1]]}
+SHORT["drainage"] = ["--settled-within=0.9", "--set=run.steps=20", QUICK[2]]
+SHORT["relative-permeability"] = ["--set=two_fluid.known_within=0.9", "--set=output.series_every_steps=1", QUICK[2]]
+SHORT["relative-permeability"] += ["--set=run.steps=64", "--set=output.frames_every_steps=32"]
 COARSE = {
     "vessel.toml": ["--set=geometry.spacing_m=3e-4", "--set=fluid.kinematic_viscosity_m2_s=1e-5"],
     "beat.toml": ["--set=geometry.spacing_m=4e-4"],

@@ -71,6 +71,25 @@ def test_a_saturation_settles_twice_in_a_row(typed, tmp_path):
     assert json.loads((tmp_path / "out" / "capillary_pressure.json").read_text())["points"][0]["steps"] == 8
 
 
+def test_a_saturation_is_held_by_the_share_that_enters(typed, tmp_path):
+    """Where both fluids flow past each other; the share is that which leaves, and a stopped command goes on."""
+    openings = [{"name": "inlet", "velocity_m_s": 0.02}, {"name": "outlet", "pressure_pa": 0.0}]
+    case = BETWEEN_PRESSURES | {"openings": openings, "run": {"steps": 400}, "compute": {"backend": "cpu"}}
+    words = ("drainage", "--settled-within", "0.02", "--saturations")
+    assert typed(case, *words, "0.6,0.45") == 0
+    table = tmp_path / "out" / "fractional_flow.csv"
+    whole = table.read_bytes()
+    rows = list(csv.DictReader(table.open()))
+    assert [float(row["first_saturation"]) for row in rows] == pytest.approx([0.6, 0.45], abs=0.02)
+    assert all(0.0 < float(row["second_share"]) < 1.0 and float(row["pressure_drop_pa"]) > 0.0 for row in rows)
+    typed(case, *words, "0.6", "--overwrite")
+    typed(case, *words, "0.6,0.45")
+    assert table.read_bytes() == whole
+    for asked, told in (("1.2", "--saturations is '1.2'; give numbers"), ("0.7", "--saturations began with 0.6, 0.45")):
+        with pytest.raises(InputError, match=told):
+            typed(case, *words, asked)
+
+
 def test_a_pressure_that_changes_by_itself_is_refused(typed):
     openings = [BETWEEN_PRESSURES["openings"][0], {"name": "outlet", "pressure_pa": 0.0, "waveform": WAVEFORM}]
     with pytest.raises(InputError, match=r"openings\.outlet\.waveform changes a pressure"):

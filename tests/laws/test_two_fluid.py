@@ -10,6 +10,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
+from muphy_lb.measure.flow_view import filled_shares
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.two_fluid.observers import FLOWS, LEAST_LOOKS, batch_means, exact_sum
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
@@ -19,6 +20,7 @@ from muphy_lb.validation.two_fluid.table import circle, contact_angle, interface
 from tests.laws.smallest import THROUGH, merged, smallest
 
 TENSION = 0.01
+PLATE = {"blocks_second": True}
 FLOW = {
     "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": 0.1},
     "lattice": {"name": "D2Q9", "collision": "trt", "time_step_s": 1.0},
@@ -39,13 +41,14 @@ def amounts(solver) -> tuple[int, int]:
     return first, second
 
 
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("precision", ["fp32", "fp64"])
-def test_the_amount_of_each_fluid_never_changes(precision):
+def test_the_amount_of_each_fluid_never_changes(precision, backend):
     geometry = {"shape": "random_solid", "spacing_m": 1.0, "options": {"shape_zyx": [12, 12, 12], "porosity": 0.7}}
     case = {
         "geometry": geometry,
         "lattice": {"name": "D3Q19"},
-        "compute": {"precision": precision},
+        "compute": {"precision": precision, "backend": backend},
         "flow": {"acceleration_m_s2": [1e-4, 0.0, 0.0]},
         "two_fluid": {"contact_angle_deg": 50.0, "second": [{"centre_m": [6.0, 6.0, 6.0], "radius_m": 4.0}]},
     }
@@ -382,11 +385,32 @@ def test_the_error_of_a_mean_flow_holds_its_noise_and_its_drift():
             {"openings": [THROUGH[0], THROUGH[1] | {"blocks_second": True, "second_fluid": 0.5}]},
             r"openings\.outlet has blocks_second and second_fluid = 0\.5",
         ),
+        (
+            {"openings": [{"name": "inlet", "velocity_m_s": 0.01, "second_fluid": 0.5}, THROUGH[1] | PLATE]},
+            r"openings\.inlet presses the second fluid in at a given flow rate.*outlet has a porous plate",
+        ),
+        ({"two_fluid": {"interfacial_tension_n_m": 0.0}}, r"two_fluid\.interfacial_tension_n_m is 0\.0"),
+        ({"two_fluid": {"kinematic_viscosity_m2_s": 20.0}}, r"kinematic_viscosity_m2_s is \S+ times that of \[fluid\]"),
+        (
+            {
+                "walls": [{"name": "low", "box_m": [[-1.0, -1.0, -1.0], [20.0, 0.0, 1.0]], "wetting_angle_deg": 120.0}],
+                "two_fluid": {"second": [], "second_saturation": 0.5, "contact_angle_deg": 60.0},
+            },
+            r"here either fluid wets some walls \(angles in degrees: low 120, others 60\)",
+        ),
     ],
 )
 def test_a_case_that_cannot_be_computed_is_refused(sections, told):
     with pytest.raises(InputError, match=told):
         Solver(smallest("two_fluid", **sections))
+
+
+def test_a_saturation_of_pores_that_no_flow_reaches_is_refused():
+    fluid = np.ones((1, 8, 12), dtype=np.int64)
+    fluid[0, 1:4], fluid[0, 5:7, 3:6] = 0, 0
+    tables = {"geometry": {"spacing_m": 1.0, "periodic": "x", "keep": "all"}, "two_fluid": {"second_saturation": 0.5}}
+    with pytest.raises(InputError, match=r"14\.29% of their nodes are in pores that no flow reaches"):
+        Simulation(merged(FLOW, tables), geometry=fluid)
 
 
 def test_a_phase_that_no_fluid_has_is_refused(tmp_path):
@@ -432,6 +456,11 @@ def test_the_lighter_fluids_advised_for_fast_interfaces_are_not_warned_of():
     )
     assert times == pytest.approx(1.0 / density, rel=0.01)
     assert warned(density, 0.01 * times, time_step_s) == []
+
+
+def test_pictures_show_the_nodes_of_either_fluid():
+    solver = Solver(smallest("two_fluid"))
+    assert (solver.field("second_share") == 0.0).any() and filled_shares(solver) is None
 
 
 def test_sums_of_amounts_are_exact_beyond_the_range_of_an_integer():

@@ -1,2 +1,2 @@
-"""Validation of two fluids. ``table`` holds the cases: the pressure of Laplace, layers that slide past each other, the
-contact angle of a drop on a wall."""
+"""Validation of two fluids. ``table`` holds the cases: the pressure of Laplace, layers that slide past each other,
+contact angles, menisci in slits, films; ``pores`` those of displacement in pores, ``common`` what both share."""

@@ -9,11 +9,12 @@ import numpy as np
 
 from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.case import Settings, Skipped, absolute, case, relative
+from muphy_lb.validation.case import Settings, absolute, case, relative
 from muphy_lb.validation.flows import lattice_simulation
-from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.two_fluid import pores
+from muphy_lb.validation.two_fluid.common import NU, phase_of, refuse_half
 
-NU, TENSION = 0.1, 0.01
+TENSION = 0.01
 RADII, QUICK_RADII, PRESSURE_TOLERANCE, SPURIOUS = (8.0, 12.0, 16.0, 24.0), (8.0, 12.0), 0.02, 1e-3
 SETTLED_STEPS, BOX, PURE = 6000, 4, 0.9999
 RATIOS, QUICK_RATIOS, HEIGHT, SLIDING_STEPS, SLIDING_TOLERANCE = (100.0, 10.0, 1.0, 0.1), (10.0,), 40, 60000, 0.02
@@ -29,7 +30,8 @@ SLIP = 2.5  # voxels, by which the contact line slips
 CURVED, CURVED_STEPS, QUICK_CURVED = 14.0, 10000, ((60.0, "cavity"),)
 EVERY_CURVED = ((60.0, "disk"), (120.0, "disk"), (60.0, "cavity"), (120.0, "cavity"))
 BLOBS, REST_STEPS, QUICK_REST_STEPS, NO_FILM = (4.0, 6.0), 100000, 5000, 0.1
-FILM_NU, FILM_TENSION, FILM_DRIVE, FILM_STEPS, FILM_TOLERANCE = 0.3, 0.05, (1.5e-5, 0.0, 0.0), 13000, 0.10
+FILM_NU, FILM_TENSION, FILM_TOLERANCE = 0.3, 0.05, 0.10
+FILMS, QUICK_FILMS = ((7.5e-6, 30000), (1.5e-5, 13000), (3e-5, 13000)), ((1.5e-5, 13000),)  # force, steps
 MENISCUS_STEPS = 4000  # by which it has its shape
 NEAREST = 2.0  # to the wall, whose forces bend it, that the interface is measured
 
@@ -37,7 +39,7 @@ NEAREST = 2.0  # to the wall, whose forces bend it, that the interface is measur
 @case("two-fluid-drop", "Laplace: pressure over curvature of a drop at rest, two dimensions")
 def drop(settings: Settings) -> Iterator:
     """The pressure, its slope over the curvature of the line where the phase is 0, and speeds left."""
-    _refuse(settings)
+    refuse_half(settings)
     curvature, rise = [], []
     for radius in QUICK_RADII if settings.quick else RADII:
         size = int(BOX * radius)
@@ -45,7 +47,7 @@ def drop(settings: Settings) -> Iterator:
         centre = (size - 1) / 2.0
         flow = _two(settings, box, [{"centre_m": [centre, centre, 0.0], "radius_m": radius}])
         flow.step(int(SETTLED_STEPS * (radius / RADII[1]) ** 2))
-        phase, density = _phase(flow), on_root(flow.density())
+        phase, density = phase_of(flow), on_root(flow.density())
         curvature.append(1.0 / circle(*interface(phase.reshape(size, size)))[2])
         rise.append((density[phase < -PURE].mean() - density[phase > PURE].mean()) / 3.0)
         found = rise[-1] / (curvature[-1] * TENSION)
@@ -59,7 +61,7 @@ def drop(settings: Settings) -> Iterator:
 @case("two-fluid-layers", "exact: flow of a core between films on the walls of a channel, driven by a force")
 def layers(settings: Settings) -> Iterator:
     """The flow of the core over that of the whole channel with its fluid, mu of the core over that of the films M."""
-    _refuse(settings)
+    refuse_half(settings)
     for ratio in QUICK_RATIOS if settings.quick else RATIOS:
         own, drive, quarter = NU * ratio**0.5, 1e-7, HEIGHT / 4
         channel = {"shape": "channel", "options": {"length": 3, "height": HEIGHT, "width": 1}}
@@ -70,7 +72,7 @@ def layers(settings: Settings) -> Iterator:
         force = {"acceleration_m_s2": [drive, 0.0, 0.0]}
         flow = _two(settings, channel, films, own, own / ratio, flow=force)
         flow.step(int(SLIDING_STEPS * max(1.0, ratio / 30.0)))
-        share, u = 0.5 + 0.5 * _phase(flow), on_root(flow.velocity_m_s())[:, 0]
+        share, u = 0.5 + 0.5 * phase_of(flow), on_root(flow.velocity_m_s())[:, 0]
         found = (share * u).sum() / 3.0 / (drive * HEIGHT**3 / 12.0 / own)
         s = share.mean()
         expected = s * (1.5 * ratio + s**2 * (1.0 - 1.5 * ratio))
@@ -80,14 +82,14 @@ def layers(settings: Settings) -> Iterator:
 @case("two-fluid-angle", "geometry: a drop on a wall is a segment of a circle, two dimensions")
 def angle(settings: Settings) -> Iterator:
     """The contact angle through the fluid around the drop."""
-    _refuse(settings)
+    refuse_half(settings)
     for degrees in QUICK_ANGLES if settings.quick else ANGLES:
         length, height = int(6 * DROP), int(3 * DROP)
         channel = {"shape": "channel", "options": {"length": length, "height": height, "width": 1}}
         drop_on_wall = [{"centre_m": [(length - 1) / 2.0, 0.5, 0.0], "radius_m": DROP}]
         flow = _two(settings, channel, drop_on_wall, angle=degrees)
         flow.step(WETTING_STEPS)
-        phase, place = _phase(flow), whole_nodes(flow).coordinates()
+        phase, place = phase_of(flow), whole_nodes(flow).coordinates()
         box = np.zeros((height, length))
         box[place[:, 1] - place[:, 1].min(), place[:, 0] - place[:, 0].min()] = phase
         yield absolute(f"{degrees:g} degrees", degrees, contact_angle(box), ANGLE_TOLERANCE)
@@ -96,7 +98,7 @@ def angle(settings: Settings) -> Iterator:
 @case("two-fluid-curved-walls", "geometry: a drop on a disk and one in a round cavity meet them as circles, 2-D")
 def curved_walls(settings: Settings) -> Iterator:
     """The contact angle through the fluid around the drop, from the circles of its interface and of the wall."""
-    _refuse(settings)
+    refuse_half(settings)
     size, radius, middle = 64, CURVED, 31.5
     disk = {"shape": "cylinder_array", "options": {"size": size, "solid_fraction": np.pi * (radius / size) ** 2}}
     room = {"shape": "pipe", "options": {"length": 1, "radius": radius, "axis": "z", "ends": "periodic"}}
@@ -108,7 +110,7 @@ def curved_walls(settings: Settings) -> Iterator:
         flow.step(CURVED_STEPS)
         place = whole_nodes(flow).coordinates()
         box = np.full((size, size), np.nan)
-        box[place[:, 1], place[:, 0]] = _phase(flow)
+        box[place[:, 1], place[:, 0]] = phase_of(flow)
         x, y = interface(box)
         far = np.abs(np.hypot(x - centre, y - centre) - radius) > NEAREST
         x_0, y_0, own = circle(x[far], y[far])
@@ -128,7 +130,7 @@ def annulus(settings: Settings) -> Iterator:
 
     They refer to the permeability of the same tube of voxels to one fluid.
     """
-    _refuse(settings)
+    refuse_half(settings)
     for radius, ratio in QUICK_TUBES if settings.quick else TUBES:
         core, drive, n_steps = NU * ratio**0.5, 1e-7, int(DRIVEN_STEPS * max(1.0, ratio / 30.0) * (radius / TUBE) ** 2)
         pipe = {"shape": "pipe", "options": {"length": 1, "radius": radius, "axis": "z", "ends": "periodic"}}
@@ -136,7 +138,7 @@ def annulus(settings: Settings) -> Iterator:
         tables: dict[str, Any] = {"flow": {"acceleration_m_s2": [0.0, 0.0, drive]}, "lattice": {"name": "D3Q19"}}
         flow = _two(settings, pipe, inside, core / ratio, core, **tables)
         flow.step(n_steps)
-        share, u = 0.5 - 0.5 * _phase(flow), on_root(flow.velocity_m_s())[:, 2]
+        share, u = 0.5 - 0.5 * phase_of(flow), on_root(flow.velocity_m_s())[:, 2]
         single = lattice_simulation(settings, pipe, NU, **tables)
         single.step(n_steps)
         alone, s = on_root(single.velocity_m_s())[:, 2].sum() * NU, share.mean()
@@ -151,7 +153,7 @@ def annulus(settings: Settings) -> Iterator:
 @case("two-fluid-entry", "exact: 2 sigma cos(theta) / H holds a meniscus in a slit")
 def entry(settings: Settings) -> Iterator:
     """The pressure at which a meniscus rests, from its speeds at pressures below and above the exact one."""
-    _refuse(settings)
+    refuse_half(settings)
     for degrees, height in QUICK_ENTRIES if settings.quick else ENTRIES:
         found = _rests(settings, degrees, height)
         yield relative(f"{degrees:g} degrees, H = {height}: pressure over the exact one", 1.0, found, SLIT_TOLERANCE)
@@ -172,7 +174,7 @@ def _rests(settings: Settings, degrees: float, height: int) -> float:
 @case("two-fluid-rise", "exact: capillary rise 2 sigma cos(theta) / (rho g H) in a slit")
 def rise(settings: Settings) -> Iterator:
     """The height at which a heavier fluid that wets comes to rest, from its speeds below and above."""
-    _refuse(settings)
+    refuse_half(settings)
     for degrees, height in QUICK_ENTRIES if settings.quick else RISES:
         length, n_steps = 5 * SLIT, _settling(height) // 2
         gravity = 2.0 * TENSION * np.cos(np.deg2rad(degrees)) / (height * 0.5 * length)
@@ -196,11 +198,11 @@ def rest(settings: Settings) -> Iterator:
 
     Far is further than 10 voxels; the angle at the walls of the slug is 30 degrees.
     """
-    _refuse(settings)
+    refuse_half(settings)
     channel = {"shape": "channel", "options": {"length": 5 * SLIT, "height": SLIT, "width": 1}}
     flow = _two(settings, channel, [{"box_m": [[10.0, -9.0, -9.0], [49.0, 99.0, 9.0]]}], angle=30.0)
     flow.step(QUICK_REST_STEPS if settings.quick else REST_STEPS)
-    phase, place = _phase(flow), whole_nodes(flow).coordinates()
+    phase, place = phase_of(flow), whole_nodes(flow).coordinates()
     thickness = (0.5 + 0.5 * phase[place[:, 0] == 5 * SLIT // 2]).sum() / 2.0
     yield absolute("film beside the middle of the slug [voxels]", 0.0, thickness, NO_FILM)
     for radius in BLOBS:
@@ -209,7 +211,7 @@ def rest(settings: Settings) -> Iterator:
         centre = (size - 1) / 2.0
         flow = _two(settings, box, [{"centre_m": [centre, centre, 0.0], "radius_m": radius}])
         flow.step(QUICK_REST_STEPS if settings.quick else REST_STEPS)
-        share, place = 0.5 - 0.5 * _phase(flow), whole_nodes(flow).coordinates()
+        share, place = 0.5 - 0.5 * phase_of(flow), whole_nodes(flow).coordinates()
         far = np.hypot(place[:, 0] - centre, place[:, 1] - centre) > radius + 10.0
         yield absolute(f"R = {radius:g}: share of the blob that is lost", 0.0, share[far].sum() / share.sum(), 1e-3)
 
@@ -221,15 +223,24 @@ def film(settings: Settings) -> Iterator:
     1.34 Ca^(2/3) / (1 + 3.35 Ca^(2/3)) at the capillary number of the bubble, with the correction of Aussillous, Quere,
     Phys. Fluids 12, 2367 (2000), for tubes; the film starts half as thick again.
     """
-    _refuse(settings)
+    refuse_half(settings)
+    for drive, n_steps in QUICK_FILMS if settings.quick else FILMS:
+        number, found = _film(settings, drive, n_steps)
+        expected = 1.34 * number ** (2.0 / 3.0) / (1.0 + 3.35 * number ** (2.0 / 3.0))
+        yield relative(f"film at Ca = {number:.3f}", expected, found, FILM_TOLERANCE)
+
+
+def _film(settings: Settings, drive: float, n_steps: int) -> tuple[float, float]:
+    """Capillary number of a bubble, and its film over half the distance of the plates."""
     height, length, begins = 40, 160, 4.0
     channel = {"shape": "channel", "options": {"length": length, "height": height, "width": 1}}
     bubble = [{"box_m": [[16.0, 0.5 + begins, -9.0], [104.0, height + 0.5 - begins, 9.0]]}]
     two_fluid = {"kinematic_viscosity_m2_s": 0.1 * FILM_NU, "contact_angle_deg": 10.0, "second": bubble}
     two_fluid |= {"interfacial_tension_n_m": FILM_TENSION}
-    flow = lattice_simulation(settings, channel, FILM_NU, two_fluid=two_fluid, flow={"acceleration_m_s2": FILM_DRIVE})
-    flow.step(FILM_STEPS)
-    phase, u, place = _phase(flow), on_root(flow.velocity_m_s())[:, 0], whole_nodes(flow).coordinates()
+    force = {"acceleration_m_s2": [drive, 0.0, 0.0]}
+    flow = lattice_simulation(settings, channel, FILM_NU, two_fluid=two_fluid, flow=force)
+    flow.step(n_steps)
+    phase, u, place = phase_of(flow), on_root(flow.velocity_m_s())[:, 0], whole_nodes(flow).coordinates()
     share = 0.5 - 0.5 * phase
     number = (share * u).sum() / share.sum() * FILM_NU / FILM_TENSION
     middle = np.angle((share * np.exp(2j * np.pi * place[:, 0] / length)).sum()) / (2.0 * np.pi) * length
@@ -237,8 +248,7 @@ def film(settings: Settings) -> Iterator:
     box[place[:, 1] - place[:, 1].min(), place[:, 0] - place[:, 0].min()] = phase
     columns = box[:, np.arange(round(middle) - length // 8, round(middle) + length // 8) % length]
     found = np.mean([np.interp(0.0, -column[: height // 2], np.arange(height // 2) + 0.5) for column in columns.T])
-    expected = 1.34 * number ** (2.0 / 3.0) / (1.0 + 3.35 * number ** (2.0 / 3.0))
-    yield relative(f"film at Ca = {number:.3f}", expected, found / (0.5 * height), FILM_TOLERANCE)
+    return number, found / (0.5 * height)
 
 
 @case("two-fluid-imbibition", "Washburn with the moving contact line of Cox, J. Fluid Mech. 168, 169 (1986), in a slit")
@@ -249,7 +259,7 @@ def imbibition(settings: Settings) -> Iterator:
     the exact one, g(theta_d) = g(theta) + Ca ln(H / (2 SLIP)), SLIP the one number that is fitted, to all slits with
     M = 1 at once. Beside it: the distance over that of Washburn, whose angle is that at rest.
     """
-    _refuse(settings)
+    refuse_half(settings)
     rests: dict[int, float] = {}
     for height, length, ratio, distance in QUICK_SLITS if settings.quick else SLITS:
         rests[height] = rests.get(height) or _rests(settings, IMBIBING_ANGLE, height)
@@ -316,7 +326,7 @@ def _slit(
 
 def _filled(flow: Solver, height: int) -> float:
     """Length of a slit that the first fluid fills."""
-    return float((0.5 + 0.5 * _phase(flow)).sum()) / height
+    return float((0.5 + 0.5 * phase_of(flow)).sum()) / height
 
 
 def interface(phase: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -352,13 +362,5 @@ def _two(settings: Settings, geometry, second, nu=NU, other=NU, angle=90.0, weig
     return lattice_simulation(settings, geometry, nu, two_fluid=two_fluid, **tables)
 
 
-def _phase(flow: Solver) -> np.ndarray:
-    return on_root(flow.field("phase")).astype(np.float64)
-
-
-def _refuse(settings: Settings) -> None:
-    if settings.precision == HALF:
-        raise Skipped("two fluids need more digits than fp16 has")
-
-
-CASES = (drop, layers, annulus, angle, curved_walls, entry, rise, rest, film, imbibition)
+CASES = (drop, layers, annulus, angle, curved_walls, entry, rise, rest, film, imbibition, *pores.CASES)
+SHARED = pores.SHARED

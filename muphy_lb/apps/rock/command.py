@@ -64,13 +64,19 @@ def add_relative_permeability_options(parser) -> None:
 
 def add_drainage_options(parser) -> None:
     """Add the options of ``muphy-lb drainage``."""
-    parser.add_argument("case", help="case file (TOML) of two fluids between pressures at openings")
-    parser.add_argument(
+    parser.add_argument("case", help="case file (TOML) of two fluids between openings")
+    points = parser.add_mutually_exclusive_group(required=True)
+    points.add_argument(
         "--pressures",
         metavar="PA,...",
-        required=True,
         help="pressures of the opening through which the second fluid enters, one after another [Pa]: rising for"
         " drainage, then falling for imbibition",
+    )
+    points.add_argument(
+        "--saturations",
+        metavar="S,...",
+        help="saturations of the first fluid instead, each held by the share of the second one in what enters at the"
+        " flow rate of the case: fractional flow",
     )
     parser.add_argument(
         "--settled-within",

@@ -1,15 +1,19 @@
-"""Capillary pressure against saturation, by steps of pressure: what ``muphy-lb drainage`` computes.
+"""Capillary pressure or fractional flow against saturation: what ``muphy-lb drainage`` computes.
 
 The second fluid enters through one opening, at one pressure after another, each for as long as the saturation still
 changes. The capillary pressure is the difference of the pressures at that opening and at the others. Rising pressures
 drain a rock that the first fluid wets, falling ones let that back in. With a porous plate at the others
 the second fluid stays in the rock once it has come through.
+
+With saturations instead of pressures both fluids enter at the flow rate of the case, and the share of the second one
+follows from its balance: what has left in a window of time, and what is missing.
 """
 
 import json
 import shutil
 import signal
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +33,38 @@ from muphy_lb.run.options import DEFAULT_OUTPUT
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.stop_signals import StopSignals
 
-FILE = "capillary_pressure"
-COLUMNS = ("pressure_pa", "capillary_pressure_pa", "first_saturation", "steps", "is_settled", "reached")
+
+@dataclass(frozen=True)
+class Curve:
+    """A curve that the command computes."""
+
+    option: str  #: by which its points are asked for
+    asked: str  #: column of what is asked for
+    shown: str  #: column against the saturation
+    file: str  #: of the table
+    title: str
+    unit: str
+    more: tuple[str, ...] = ()  #: further columns
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the table, besides those of the structure of both fluids."""
+        found = "first_saturation", "capillary_number", "steps", "is_settled", "reached"
+        return self.asked, self.shown, *self.more, *found
+
+
+BY_PRESSURE = Curve(
+    "--pressures", "pressure_pa", "capillary_pressure_pa", "capillary_pressure", "Capillary pressure", "[Pa]"
+)
+BY_SATURATION = Curve(
+    "--saturations",
+    "asked_saturation",
+    "second_share",
+    "fractional_flow",
+    "Share of the second fluid",
+    "[1]",
+    ("pressure_drop_pa",),
+)
 LOOKS, AGREEING = 10, 2
 """Looks at a pressure, and of those in a row between which the saturation has to stay."""
 
@@ -46,52 +80,64 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
         DivergedError: the flow became unstable.
         OutputError: a file cannot be written.
     """
-    pressures = _pressures(options.pressures)
+    curve, points = _asked(options)
     if not 0.0 <= options.settled_within < 1.0:
         raise InputError(f"drainage: --settled-within is {options.settled_within:g}; give a share from 0 to below 1")
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
     fluids = displacement_of(case, "drainage")
-    inlet, outside_pa = _openings(case, fluids)
-    case = as_case(case, [as_override(f"openings.{inlet}.pressure_pa", pressures[0])])
+    inlet, outside_pa = _openings(case, fluids, curve)
+    if curve is BY_PRESSURE:
+        case = as_case(case, [as_override(f"openings.{inlet}.pressure_pa", points[0])])
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-drainage")
-    rows = from_root(communicator, lambda: _earlier(folder, case, options, pressures))
+    rows = from_root(communicator, lambda: _earlier(folder, case, options, curve, points))
     if rows:
-        say(f"{folder} holds {len(rows)} of {len(pressures)} pressures, which are not computed again")
+        say(f"{folder} holds {len(rows)} of {len(points)} points, which are not computed again")
         simulation = Simulation.load(folder / f"state_{len(rows)}", communicator)
     else:
         simulation = Simulation(case, communicator=communicator)
     with StopSignals() as signals, Sentry(communicator, folder), simulation as sim:
         say(sim.core.describe())
         steps = Steps(sim, fluids, inlet, options.settled_within, signals)
-        for pressure_pa in pressures[len(rows) :]:
-            row = steps.at(pressure_pa)
+        for point in points[len(rows) :]:
+            row = steps.at(point) if curve is BY_PRESSURE else steps.holding(point)
             if row is None:
                 name = signal.Signals(communicator.maximum(signals.received)).name
                 return stopped(f"signal {name}", folder, say)
-            rows.append({**row, "pressure_pa": pressure_pa, "capillary_pressure_pa": pressure_pa - outside_pa})
-            say(_told(rows[-1]))
+            rows.append({"capillary_pressure_pa": point - outside_pa, **row, curve.asked: point})
+            say(_told(rows[-1], curve))
             sim.save(folder / f"state_{len(rows)}", overwrite=True)
-            from_root(communicator, lambda: _write(folder, case, options, rows, fluids.structure_columns))
+            from_root(communicator, lambda: _write(folder, case, options, curve, rows, fluids.structure_columns))
     return 0 if all(row["is_settled"] for row in rows) else 1
 
 
-def _pressures(text: str) -> list[float]:
-    found = numbers(text)
-    if not found:
-        raise InputError(f"drainage: --pressures is {text!r}; give numbers [Pa], as in 500,1000,2000")
-    return found
+def _asked(options) -> tuple[Curve, list[float]]:
+    """The curve that the options ask for, and its points."""
+    if options.saturations is None:
+        found = numbers(options.pressures)
+        if not found:
+            raise InputError(f"drainage: --pressures is {options.pressures!r}; give numbers [Pa], as in 500,1000,2000")
+        return BY_PRESSURE, found
+    found = numbers(options.saturations)
+    if not found or not all(0.0 < each < 1.0 for each in found):
+        raise InputError(
+            f"drainage: --saturations is {options.saturations!r}; give numbers between 0 and 1, as in 0.8,0.6,0.4"
+        )
+    return BY_SATURATION, found
 
 
-def _openings(case: Case, fluids: Displacement) -> tuple[str, float]:
+def _openings(case: Case, fluids: Displacement, curve: Curve) -> tuple[str, float]:
     """The opening through which the second fluid enters, and the pressure [Pa] at all others."""
-    inlets = [each for each in case.openings if getattr(each, fluids.entering) == 1.0 and each.pressure_pa is not None]
+    by_rate = curve is BY_SATURATION
+    inlets = [each for each in case.openings if by_rate and not each.has_pressure]
+    if not by_rate:
+        inlets = [each for each in case.openings if getattr(each, fluids.entering) == 1.0 and each.has_pressure]
     others = [each for each in case.openings if each not in inlets]
     outside_pa = {each.pressure_pa for each in others}
     if len(inlets) != 1 or len(outside_pa) != 1 or None in outside_pa:
         raise InputError(
-            f"drainage: the second fluid enters through one opening, with {fluids.entering} = 1.0 and pressure_pa, and"
-            f" all others have one pressure_pa; here {len(inlets)} of {len(case.openings)} openings are such: give them"
-            " so"
+            f"drainage: the second fluid enters through one opening, with {fluids.entering} = 1.0 and pressure_pa (with"
+            " --saturations at a flow rate), and all others have one pressure_pa; here"
+            f" {len(inlets)} of {len(case.openings)} openings are such: give them so"
         )
     forces = [key for key in ("acceleration_m_s2", "pressure_drop_pa") if any(getattr(case.flow, key))]
     forces = [f"flow.{key}" for key in forces] + list(case.flow.not_uniform)
@@ -124,21 +170,76 @@ class Steps:
     def __init__(self, sim: Simulation, fluids: Displacement, inlet: str, within: float, signals: StopSignals):
         self._sim, self._fluids, self._inlet, self._within, self._signals = sim, fluids, inlet, within, signals
         self._n_most = sim.core.numerics.steps
+        self._window = max(self._n_most // LOOKS, 1)
 
     def at(self, pressure_pa: float) -> dict | None:
         """The row of the table for a pressure; None if a signal asked to stop. Collective."""
-        sim, window = self._sim, max(self._n_most // LOOKS, 1)
-        sim.change({f"openings.{self._inlet}.pressure_pa": pressure_pa})
-        first, before, n_agreeing = sim.step_number, self._saturation(), 0
-        while sim.step_number - first < self._n_most and n_agreeing < AGREEING:
-            sim.step(window)
-            if sim.core.communicator.maximum(self._signals.received):
+        self._sim.change({f"openings.{self._inlet}.pressure_pa": pressure_pa})
+        first, before, n_agreeing, fastest = self._sim.step_number, self._saturation(), 0, 0.0
+        while self._sim.step_number - first < self._n_most and n_agreeing < AGREEING:
+            now = self._next()
+            if now is None:
                 return None
-            now = self._saturation()
-            n_agreeing, before = n_agreeing + 1 if abs(now - before) <= self._within else 0, now
-        found = {"first_saturation": before, "steps": sim.step_number - first, "is_settled": n_agreeing >= AGREEING}
+            n_agreeing = n_agreeing + 1 if abs(now - before) <= self._within else 0
+            before, fastest = now, max(fastest, self._capillary_number())
+        return self._row(first, before, n_agreeing, fastest)
+
+    def holding(self, wanted: float) -> dict | None:
+        """The same for a saturation of the first fluid, which the share of the second one in what enters holds: it has
+        settled if it is met twice in a row, and the row has the mean share that did so. Collective."""
+        sim, n_agreeing, fastest, shares = self._sim, 0, 0.0, [0.0]
+        first, before, key = sim.step_number, self._saturation(), f"openings.{self._inlet}.{self._fluids.entering}"
+        per_window = self._pore_volumes()
+        share = min(max((before - wanted) / per_window, 0.0), 1.0)
+        while sim.step_number - first < self._n_most and n_agreeing < AGREEING:
+            sim.change({key: share})
+            now = self._next()
+            if now is None:
+                return None
+            n_agreeing = n_agreeing + 1 if abs(now - wanted) <= self._within else 0
+            shares, fastest = [*shares[-1:], share], max(fastest, self._capillary_number())
+            left = share - (before - now) / per_window
+            share, before = min(max(left + (now - wanted) / per_window, 0.0), 1.0), now
+        found = self._row(first, before, n_agreeing, fastest)
+        return found | {"second_share": float(np.mean(shares)), "pressure_drop_pa": self._pressure_drop_pa()}
+
+    def _next(self) -> float | None:
+        """The saturation a tenth of the steps of the case later; None if a signal asked to stop."""
+        self._sim.step(self._window)
+        return None if self._sim.core.communicator.maximum(self._signals.received) else self._saturation()
+
+    def _row(self, first: int, saturation: float, n_agreeing: int, fastest: float) -> dict:
+        sim, is_settled = self._sim, n_agreeing >= AGREEING
+        found = {"first_saturation": saturation, "steps": sim.step_number - first, "is_settled": is_settled}
         structure = sim.core.communicator.broadcast(self._fluids.structure(sim.core))
-        return found | structure | {"reached": ", ".join(self._reached())}
+        return found | structure | {"capillary_number": fastest, "reached": ", ".join(self._reached())}
+
+    def _capillary_number(self) -> float:
+        """Capillary number of the mean speed of all nodes, with the viscosity of the more viscous fluid."""
+        core, case = self._sim.core, self._sim.core.case
+        speed = float(core.units.velocity_to_si(core.health().mean_speed))
+        viscosity = max(self._fluids.viscosities_m2_s(case)) * case.fluid.density_kg_m3
+        return core.communicator.broadcast(speed * viscosity / self._fluids.tension_n_m(case))
+
+    def _pore_volumes(self) -> float:
+        """Volume that enters in a window of time, over that of the pores of the rock."""
+        core = self._sim.core
+        if core.communicator.rank:
+            return core.communicator.broadcast(None)
+        inside = rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)
+        is_rock = np.zeros(core.header.n_nodes, dtype=bool)
+        is_rock[inside] = True
+        pores_m3 = np.count_nonzero(is_rock) * core.header.spacing_m**3
+        entered = core.openings()[self._inlet].flow_rate_m3_s * self._window * core.units.time_step_s
+        return core.communicator.broadcast(float(entered / pores_m3))
+
+    def _pressure_drop_pa(self) -> float:
+        """Mean pressure of the inlet over that of the others, which is the same at all of them."""
+        core, told = self._sim.core, self._sim.core.openings()
+        if core.communicator.rank:
+            return core.communicator.broadcast(None)
+        others = [each.mean_pressure_pa for name, each in told.items() if name != self._inlet]
+        return core.communicator.broadcast(float(told[self._inlet].mean_pressure_pa - np.mean(others)))
 
     def _saturation(self) -> float:
         """Saturation of the first fluid in the rock, reservoirs left out, on every rank."""
@@ -160,12 +261,13 @@ class Steps:
         return found
 
 
-def _told(row: dict) -> str:
+def _told(row: dict, curve: Curve) -> str:
     word = "settled" if row["is_settled"] else "warning: NOT settled"
     reached = f"; the second fluid has reached {row['reached']}" if row["reached"] else ""
     return (
-        f"capillary pressure {row['capillary_pressure_pa']:.4g} Pa: saturation of the first fluid"
-        f" {row['first_saturation']:.4g}, {word} after {row['steps']:,} steps{reached}"
+        f"{curve.title.lower()} {row[curve.shown]:.4g} {curve.unit}: saturation of the first fluid"
+        f" {row['first_saturation']:.4g}, {word} after {row['steps']:,} steps, at a capillary number of up to"
+        f" {row['capillary_number']:.2g}{reached}"
     )
 
 
@@ -176,11 +278,11 @@ def _identity(case: Case, options, folder: Path) -> dict:
     return {"case": bare.to_toml(folder), "contents": bare.contents(), "settled_within": options.settled_within}
 
 
-def _earlier(folder: Path, case: Case, options, pressures: list[float]) -> list[dict]:
+def _earlier(folder: Path, case: Case, options, curve: Curve, points: list[float]) -> list[dict]:
     """The rows that a folder holds of this command, none without one; on rank 0."""
     refuse_linked_folder(folder)
     check_writable(folder)
-    path = folder / f"{FILE}.json"
+    path = folder / f"{curve.file}.json"
     if options.overwrite:
         path.unlink(missing_ok=True)
     if not path.exists():
@@ -189,22 +291,22 @@ def _earlier(folder: Path, case: Case, options, pressures: list[float]) -> list[
     try:
         then = json.loads(path.read_text(encoding="utf-8"))
         rows, changed = then["points"], changed_keys(then["case"], now["case"])
-        earlier, within = [row["pressure_pa"] for row in rows], then["settled_within"]
+        earlier, within = [row[curve.asked] for row in rows], then["settled_within"]
         changed += changed_contents(then["contents"], now["contents"])
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"drainage: {path} is damaged, or no record of this command; {remedy}") from error
     if within != now["settled_within"]:
         changed.append(f"--settled-within was {within}, is {now['settled_within']}")
-    if earlier != pressures[: len(rows)]:
-        changed.append(f"--pressures began with {', '.join(f'{each:g}' for each in earlier)}")
+    if earlier != points[: len(rows)]:
+        changed.append(f"{curve.option} began with {', '.join(f'{each:g}' for each in earlier)}")
     if changed:
-        raise InputError(f"drainage: {folder} holds pressures of another case: {listed(changed)}; {remedy}")
+        raise InputError(f"drainage: {folder} holds points of another case: {listed(changed)}; {remedy}")
     return rows
 
 
-def _write(folder: Path, case: Case, options, rows: list[dict], of_structure: Sequence[str]) -> None:
+def _write(folder: Path, case: Case, options, curve: Curve, rows: list[dict], of_structure: Sequence[str]) -> None:
     """The table as CSV and JSON, and its chart; the state before the last one goes."""
-    curve = tuple(np.array([row[name] for row in rows]) for name in ("first_saturation", "capillary_pressure_pa"))
-    labels = "Capillary pressure", SATURATION, "capillary pressure [Pa]"
-    write_curve(folder / FILE, rows, (*COLUMNS, *of_structure), labels, {"": curve}, **_identity(case, options, folder))
+    line = tuple(np.array([row[name] for row in rows]) for name in ("first_saturation", curve.shown))
+    labels, columns = (curve.title, SATURATION, f"{curve.title.lower()} {curve.unit}"), (*curve.columns, *of_structure)
+    write_curve(folder / curve.file, rows, columns, labels, {"": line}, **_identity(case, options, folder))
     shutil.rmtree(folder / f"state_{len(rows) - 1}", ignore_errors=True)

@@ -116,14 +116,32 @@ def _advance(neighbours, n, lattice, parameters):
 
 
 def _advance_node(lattice, precision, jit, at):
-    real, one = precision.real, precision.real(1)
+    """All neighbours are read before anything depends on one of them, so that a thread waits for memory once."""
+    real, zero, one, sharpness = precision.real, precision.real(0), precision.real(1), precision.real(SHARPNESS)
     first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
-    phase = at[PHASE]
-    lost = _summed([_lost_node(link, lattice, precision, jit, at) for link in _axes(lattice)], jit)
+    phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
+    normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
+    links = _axes(lattice)
+    gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
+    lost = _summed([_lost_node(link, number, lattice, precision, jit, at) for number, link in enumerate(links)], jit)
+
+    def pressed(n, a, b, parameters):
+        both_x, both_y, both_z = zero, zero, zero
+        if a > zero and b > zero:
+            both = a * b / (a + b)
+            both_x = sharpness * parameters[normal_x][n] * both
+            both_y = sharpness * parameters[normal_y][n] * both
+            both_z = sharpness * parameters[normal_z][n] * both
+        return both_x, both_y, both_z
+
+    pressed = jit(pressed)
 
     def advance(neighbours, n, parameters):
         a, b = parameters[first][n], parameters[second][n]
-        lost_a, lost_b = lost(neighbours, n, real(a), real(b), parameters)
+        flow = parameters[flow_x][n], parameters[flow_y][n], parameters[flow_z][n]
+        beside = gathered(neighbours, parameters)
+        own = real(a), real(b)
+        lost_a, lost_b = lost(neighbours, n, own, flow, pressed(n, *own, parameters), beside, parameters)
         a -= lost_a
         b -= lost_b
         parameters[new_first][n] = a
@@ -133,16 +151,38 @@ def _advance_node(lattice, precision, jit, at):
     return jit(advance)
 
 
-def _lost_node(link: tuple[int, int, float], lattice, precision, jit, at):
-    """Node function ``(neighbours, n, a, b, parameters)``: the units of both fluids that a node loses through one of
-    its links along axes, of the amounts a and b that it has."""
+def _gathered_node(link: tuple[int, int, float], jit, at):
+    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow along it there."""
+    k, axis, _ = link
+    first, second, flow = at[FIRST], at[SECOND], at[MOMENTUM_FIELDS[axis]]
+
+    def gathered(neighbours, parameters):
+        near = neighbours[k]
+        return parameters[first][near], parameters[second][near], parameters[flow][near]
+
+    return jit(gathered)
+
+
+def _joined(functions, jit):
+    """Node function that joins the tuples that others return."""
+    head, *others = functions
+    if not others:
+        return head
+    rest = _joined(others, jit)
+    return jit(lambda neighbours, parameters: head(neighbours, parameters) + rest(neighbours, parameters))
+
+
+def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, jit, at):
+    """Node function ``(neighbours, n, own, flow, pressed, beside, parameters)``: the units of both fluids that a node
+    loses through one of its links along axes, from its amounts, its flow, what presses them apart along the axes, and
+    what was gathered beyond all links."""
     k, axis, along_axis = link
     real, integer = precision.real, INTEGERS[precision.real]
     sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
     full, plate, almost_first = real(UNITS[precision.real]), real(PLATE), real(ALMOST_FIRST)
-    first, second, entering, phase = (at[name] for name in (FIRST, SECOND, ENTERING, PHASE))
-    flow, normal = at[MOMENTUM_FIELDS[axis]], at[NORMAL[axis]]
-    sent, whole = _sent_node(normal, lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
+    entering, phase, normal = at[ENTERING], at[PHASE], at[NORMAL[axis]]
+    sharpness, of_first, of_second, of_flow = real(SHARPNESS), 3 * number, 3 * number + 1, 3 * number + 2
+    sent, whole = _sent_node(lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
 
     def through_opening(n, a, b, along, parameters):
         share = parameters[entering][n]
@@ -157,33 +197,31 @@ def _lost_node(link: tuple[int, int, float], lattice, precision, jit, at):
 
     through_opening = jit(through_opening)
 
-    def lost(neighbours, n, a, b, parameters):
-        near = neighbours[k]
-        along = sign * parameters[flow][n]
-        beyond = parameters[first][near]
+    def lost(neighbours, n, own, flow, pressed, beside, parameters):
+        along = sign * flow[axis]
+        sent_a, sent_b = sent(own[0], own[1], along, sign * pressed[axis])
+        a, b, both = real(beside[of_first]), real(beside[of_second]), zero
+        if a > zero and b > zero:
+            both = sharpness * parameters[normal][neighbours[k]] * (a * b / (a + b))
+        got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
+        beyond = beside[of_first]
         if beyond > LEAST_AMOUNT:
-            sent_a, sent_b = sent(a, b, along, sign, n, parameters)
-            back = -sign * parameters[flow][near]
-            got_a, got_b = sent(real(beyond), real(parameters[second][near]), back, -sign, near, parameters)
             return sent_a - got_a, sent_b - got_b
         if beyond == OPENING:
-            return through_opening(n, a, b, along, parameters)
+            return through_opening(n, own[0], own[1], along, parameters)
         return nothing, nothing
 
     return jit(lost)
 
 
-def _sent_node(normal: int, lattice, precision, jit):
-    """Node function ``(a, b, along_u, sign, n, parameters)`` of :func:`_sent` for both fluids of a node, with the
-    component of its normal that is parameter ``normal``, which only nodes with both fluids read."""
+def _sent_node(lattice, precision, jit):
+    """Node function ``(a, b, along_u, both)`` of :func:`_sent` for both fluids of a node, with the share of them that
+    is pressed along the link."""
     own_lattice, real, integer = scalar_lattice(lattice.dimension), precision.real, INTEGERS[precision.real]
-    one, zero, half, sharpness = real(1), real(0), real(0.5), real(SHARPNESS)
+    one, half = real(1), real(0.5)
     weight, per_speed = real(own_lattice.w[1]), real(1.0 / float(own_lattice.cs2))
 
-    def sent(a, b, along_u, sign, n, parameters):
-        both = zero
-        if a > zero and b > zero:
-            both = sharpness * (sign * parameters[normal][n]) * (a * b / (a + b))
+    def sent(a, b, along_u, both):
         carried = one + per_speed * along_u
         return (
             integer(math.floor(weight * (a * carried + both) + half)),
@@ -200,9 +238,9 @@ def _summed(functions, jit):
         return head
     rest = _summed(others, jit)
 
-    def both(neighbours, n, a, b, parameters):
-        one_a, one_b = head(neighbours, n, a, b, parameters)
-        more_a, more_b = rest(neighbours, n, a, b, parameters)
+    def both(neighbours, n, own, flow, pressed, beside, parameters):
+        one_a, one_b = head(neighbours, n, own, flow, pressed, beside, parameters)
+        more_a, more_b = rest(neighbours, n, own, flow, pressed, beside, parameters)
         return one_a + more_a, one_b + more_b
 
     return jit(both)
@@ -245,27 +283,34 @@ def _orient(neighbours, n, lattice, parameters):
     for name, component in zip(NORMAL, gradient, strict=True):
         parameters[name][n] = np.where(is_flat, 0.0, component / np.where(is_flat, 1.0, size))
     parameters[STEEPNESS][n] = np.where(is_flat, 0.0, 0.5 * size)
+    parameters[STRENGTH][n] = np.where(is_flat, 0.0, parameters[STRENGTH][n])
 
 
-def _orient_node(lattice, precision, jit, at):
+def _differences_node(lattice, precision, jit, phase: int):
+    """Node function ``(neighbours, own, parameters)``: weighted sums over the neighbours that are there of vector times
+    difference of the phase, of squares of the vector's components, and of their products; all 0 without a difference.
+
+    All neighbours are read before anything depends on one of them.
+    """
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    one, two, zero, half, per_width = real(1), real(2), real(0), real(0.5), real(1.0 / float(lattice.cs2))
-    nowhere, flat, share, sharpness = real(NOWHERE), real(FLAT), real(ALONG), real(SHARPNESS)
-    least_width = real(LEAST_WIDTH)
-    phase, steepness, cotangent_at = at[PHASE], at[STEEPNESS], at[COTANGENT]
-    x, y, z = (at[name] for name in NORMAL)
-    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
+    zero, nowhere = real(0), real(NOWHERE)
 
-    def sums(neighbours, n, parameters):
-        own = parameters[phase][n]
-        gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
+    def sums(neighbours, own, parameters):
+        beside = [zero] * count
         for k in range(count):
-            beside = parameters[phase][neighbours[k]]
-            if beside < nowhere:
-                gx += w[k + 1] * cx[k + 1] * (beside - own)
-                gy += w[k + 1] * cy[k + 1] * (beside - own)
-                gz += w[k + 1] * cz[k + 1] * (beside - own)
+            beside[k] = parameters[phase][neighbours[k]]
+        gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
+        differs = False
+        for k in range(count):
+            differs = differs | ((beside[k] != own) & (beside[k] < nowhere))
+        if not differs:
+            return gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz
+        for k in range(count):
+            if beside[k] < nowhere:
+                gx += w[k + 1] * cx[k + 1] * (beside[k] - own)
+                gy += w[k + 1] * cy[k + 1] * (beside[k] - own)
+                gz += w[k + 1] * cz[k + 1] * (beside[k] - own)
                 wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
                 wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
@@ -274,10 +319,23 @@ def _orient_node(lattice, precision, jit, at):
                 yz += w[k + 1] * cy[k + 1] * cz[k + 1]
         return gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz
 
-    sums = jit(unroll(sums))
+    return jit(unroll(sums))
+
+
+def _orient_node(lattice, precision, jit, at):
+    real = precision.real
+    one, two, zero, half, per_width = real(1), real(2), real(0), real(0.5), real(1.0 / float(lattice.cs2))
+    flat, share, sharpness, least_width = real(FLAT), real(ALONG), real(SHARPNESS), real(LEAST_WIDTH)
+    phase, steepness, strength, cotangent_at = (at[name] for name in (PHASE, STEEPNESS, STRENGTH, COTANGENT))
+    x, y, z = (at[name] for name in NORMAL)
+    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
+    sums = _differences_node(lattice, precision, jit, phase)
 
     def orient(neighbours, n, parameters):
-        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, n, parameters)
+        own, steep = parameters[phase][n], parameters[steepness][n]
+        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, own, parameters)
+        if sx == zero and sy == zero and sz == zero and steep == zero:
+            return  # what would be written is there
         gx, gy, gz = sx / max(wide_x, least_width), sy / max(wide_y, least_width), sz / max(wide_z, least_width)
         wx, wy, wz = zero, zero, zero
         if gx != zero or gy != zero or gz != zero:
@@ -287,7 +345,7 @@ def _orient_node(lattice, precision, jit, at):
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
             along = tx * tx + ty * ty + tz * tz
             if along > share * share * (gx * gx + gy * gy + gz * gz):
-                own, cotangent = parameters[phase][n], parameters[cotangent_at][n]
+                cotangent = parameters[cotangent_at][n]
                 wetting = sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))
                 constant = own + wetting - half * wetting * own * own
                 below = two * constant / (one + real(math.sqrt(one + two * wetting * constant)))
@@ -300,6 +358,8 @@ def _orient_node(lattice, precision, jit, at):
         if size > flat:
             per = one / size
             nx, ny, nz, steep = gx * per, gy * per, gz * per, half * size
+        else:
+            parameters[strength][n] = zero
         parameters[x][n] = nx
         parameters[y][n] = ny
         parameters[z][n] = nz
@@ -308,7 +368,9 @@ def _orient_node(lattice, precision, jit, at):
     return jit(orient)
 
 
-ORIENT = Operator("two-fluid-normal", _orient, _orient_node, named(PHASE, STEEPNESS, COTANGENT, *NORMAL, *WALL_NORMAL))
+ORIENT = Operator(
+    "two-fluid-normal", _orient, _orient_node, named(PHASE, STEEPNESS, STRENGTH, COTANGENT, *NORMAL, *WALL_NORMAL)
+)
 
 
 def _draw(neighbours, n, lattice, parameters):
@@ -393,12 +455,10 @@ def _draw_node(lattice, precision, jit, at):
 
     def draw(neighbours, n, parameters):
         steep = parameters[steepness][n]
-        drawn = zero
         if steep > zero:
             spread = divergence(neighbours, n, parameters)
             carried = max(one - reach * parameters[phase][n] * spread, half)
-            drawn = -parameters[tension] * spread / carried * steep
-        parameters[strength][n] = drawn
+            parameters[strength][n] = -parameters[tension] * spread / carried * steep
 
     return jit(draw)
 

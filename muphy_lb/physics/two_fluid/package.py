@@ -54,7 +54,7 @@ from muphy_lb.physics.two_fluid.operators import (
 from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
 from muphy_lb.physics.two_fluid.structure import COLUMNS as SHAPE
-from muphy_lb.physics.two_fluid.structure import structure
+from muphy_lb.physics.two_fluid.structure import parts_of, structure
 from muphy_lb.physics.two_fluid.walls import wall_normals
 from muphy_lb.setup.input_fields import Wanted, read_field
 
@@ -105,6 +105,7 @@ class TwoFluid(Physics):
     displacement = DISPLACEMENT
     excludes = frozenset({"thermal", "fluctuating", "particles", "free_surface", "age", "species", "dissipation"})
     cut_field = volume_fraction = SHARE_FIELD
+    is_full = True
     becomes_steady = follows_darcy = False
 
     def __init__(self, case, header: GeometryHeader, units: Units):
@@ -127,6 +128,8 @@ class TwoFluid(Physics):
         of_case = {opening.name: opening for opening in case.openings}
         self._fastest_m_s = max((abs(each.velocity_m_s or 0.0) for each in case.openings), default=0.0)
         self._entering = np.array([_entering(of_case.get(opening.name)) for opening in header.openings])
+        _refuse_flux_against_plates(case.openings)
+        _refuse_start_without_wetting(case, self._angles_deg, [wall.name for wall in header.walls])
         self.output_fields = {
             PHASE_FIELD: _of_phase(lambda phase: phase.astype(np.float64)),
             SHARE_FIELD: _of_phase(lambda phase: 0.5 - 0.5 * phase.astype(np.float64)),
@@ -176,6 +179,8 @@ class TwoFluid(Physics):
         walls = wall_normals(whole_nodes(view), self._lattice, self._angles_deg) if communicator.rank == 0 else None
         self._walls = communicator.broadcast(walls)
         is_filled = share is not None and self._section.initial_file is None
+        if share is not None:
+            agreed_on_root(communicator, lambda: _refuse_closed_pores(whole_nodes(view)))
         filled = self._filled(whole_nodes(view), share) if communicator.rank == 0 and is_filled else None
         self._start = communicator.broadcast(filled)
 
@@ -206,7 +211,12 @@ class TwoFluid(Physics):
 
         stages = (
             stage("amounts", ADVANCE, (*near, ENTERING), (*AMOUNTS, PHASE)),
-            stage("normal", ORIENT, (PHASE + AT_NEIGHBOURS, COTANGENT, *WALL_NORMAL), (*NORMAL, STEEPNESS)),
+            stage(
+                "normal",
+                ORIENT,
+                (PHASE + AT_NEIGHBOURS, STEEPNESS, COTANGENT, *WALL_NORMAL),
+                (*NORMAL, STEEPNESS, STRENGTH),
+            ),
             stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in (*NORMAL, PHASE)), STEEPNESS), (STRENGTH,)),
         )
         read = {name: own[name] for name in (PHASE, STRENGTH, *NORMAL)}
@@ -375,6 +385,43 @@ def _entering(opening) -> float:
             " rate pass: give pressure_pa"
         )
     return PLATE
+
+
+def _refuse_flux_against_plates(openings) -> None:
+    """Raise InputError: the second fluid is pressed in at a given rate, and can leave nowhere."""
+    pressed = [each.name for each in openings if each.second_fluid and not each.has_pressure]
+    plates = [each.name for each in openings if each.blocks_second]
+    if pressed and plates and len(pressed) + len(plates) == len(openings):
+        raise InputError(
+            f"openings.{pressed[0]} presses the second fluid in at a given flow rate, and openings.{plates[0]} has a"
+            " porous plate, which that cannot pass: the pressure would rise without end; give pressure_pa at"
+            f" {pressed[0]}, or an outlet without blocks_second"
+        )
+
+
+def _refuse_start_without_wetting(case, angles_deg: np.ndarray, names: list[str]) -> None:
+    """Raise InputError: a saturation to start with, where neither of the fluids is the one that does not wet."""
+    if case.two_fluid.second_saturation is None or not (angles_deg < 90.0).any() or not (angles_deg > 90.0).any():
+        return
+    named = [
+        *(f"{name} {angle:g}" for name, angle in zip(names, angles_deg, strict=False)),
+        f"others {angles_deg[-1]:g}",
+    ]
+    raise InputError(
+        "two_fluid.second_saturation fills the widest pores with the fluid that does not wet, and here either fluid"
+        f" wets some walls (angles in degrees: {', '.join(named)}); give two_fluid.second or two_fluid.initial_file, or"
+        " angles on one side of 90"
+    )
+
+
+def _refuse_closed_pores(nodes: NodeList) -> None:
+    """Raise InputError: some pores have no connection, so that their saturation would stay."""
+    n_parts, share = parts_of(nodes, np.ones(nodes.n_nodes, dtype=bool), connected_by="edges")
+    if n_parts > 1 and share < 1.0:
+        raise InputError(
+            f"two_fluid.second_saturation is that of all pores, and {1.0 - share:.2%} of their nodes are in pores that"
+            " no flow reaches, whose saturation stays for ever; give geometry.keep = 'largest', or 'openings'"
+        )
 
 
 def _refuse(case) -> None:

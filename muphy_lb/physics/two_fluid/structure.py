@@ -35,6 +35,8 @@ COLUMNS = (
 )
 """Areas; number of the parts of a fluid; share of its nodes in those that are connected; Euler number."""
 
+EVERY_AXIS = np.ones(3, dtype=bool)
+
 
 def structure(view: FlowView) -> dict[str, float] | None:
     """The numbers by column, on rank 0; collective."""
@@ -50,7 +52,7 @@ def structure(view: FlowView) -> dict[str, float] | None:
         chosen = phase >= 0.0 if fluid == FLUIDS[0] else phase < 0.0
         box = np.zeros(nodes.shape, dtype=np.uint8)
         box.reshape(-1)[nodes.voxel[chosen]] = FLUID
-        n_parts, share = _parts(nodes, chosen, box, driven if driven.any() else np.ones(3, dtype=bool))
+        n_parts, share = parts_of(nodes, chosen, driven if driven.any() else EVERY_AXIS)
         wetted = float((wall_area * (0.5 + 0.5 * sign * phase)).sum()) * face_m2
         numbers = wetted, n_parts, share, euler_number(box == FLUID, nodes.periodic[::-1])
         found |= zip((name for name in COLUMNS if name.startswith(fluid)), numbers, strict=True)
@@ -76,10 +78,14 @@ def wall_areas(codes: np.ndarray, normal: np.ndarray) -> np.ndarray:
     return -np.einsum("ka,kn,an->n", AXES, of_wall, normal)
 
 
-def _parts(nodes: NodeList, chosen: np.ndarray, box: np.ndarray, along: np.ndarray) -> tuple[int, float]:
-    """Number of the parts of a fluid at some nodes, and share of these in connected ones, which reach an opening or
-    lead round the box along some axes; 0 without any."""
-    pores = find_pores(Voxels(box, periodic=nodes.periodic), "faces")
+def parts_of(
+    nodes: NodeList, chosen: np.ndarray, along: np.ndarray = EVERY_AXIS, connected_by: str = "faces"
+) -> tuple[int, float]:
+    """Number of the parts of some nodes, and share of these in connected ones, which reach an opening or lead round the
+    box along some axes; 0 without any. ``connected_by``: as of :func:`muphy_lb.geometry.porous.pores.find_pores`."""
+    box = np.zeros(nodes.shape, dtype=np.uint8)
+    box.reshape(-1)[nodes.voxel[chosen]] = FLUID
+    pores = find_pores(Voxels(box, periodic=nodes.periodic), connected_by)
     leads_round = along & np.array(nodes.periodic) & (np.array(nodes.shape[::-1]) > 1)
     connected = np.asarray(pores.percolates[:, leads_round].any(axis=1))
     of_voxel = np.repeat(pores.label, pores.spans[:, 1] - pores.spans[:, 0])

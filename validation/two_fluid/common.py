@@ -1,0 +1,21 @@
+"""Parts of several validation cases of two fluids."""
+
+import numpy as np
+
+from muphy_lb.measure.flow_view import on_root
+from muphy_lb.run.solver import Solver
+from muphy_lb.validation.case import Settings, Skipped
+from muphy_lb.validation.limits import HALF
+
+NU = 0.1
+
+
+def phase_of(flow: Solver) -> np.ndarray:
+    """(n,) phase of all nodes, on rank 0."""
+    return on_root(flow.field("phase")).astype(np.float64)
+
+
+def refuse_half(settings: Settings) -> None:
+    """Raise Skipped in half precision."""
+    if settings.precision == HALF:
+        raise Skipped("two fluids need more digits than fp16 has")
