@@ -5,7 +5,7 @@ shape is a constant, so LLVM compiles the loop over lanes, with the node functio
 fused or reassociated arithmetic every lane computes what a scalar would: bits do not depend on where a node lies.
 """
 
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numba
@@ -14,6 +14,7 @@ from numba import config, njit, prange
 
 from muphy_lb.backends.cpu.rows import count_bits, fence, move_lanes, move_row, prefetch_row, stream_row
 from muphy_lb.base.kept.functions import stored
+from muphy_lb.base.kept.helpers import ahead
 from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry
 from muphy_lb.domain.runs import LINE_UNIT
 from muphy_lb.lattice.exact_sums import in_two_parts
@@ -33,6 +34,12 @@ def on_threads(n_nodes: int, work):
         work()
 
     return launch
+
+
+def bound(kernel, *arguments):
+    """Launch of a kernel, which is compiled ahead where there are helpers."""
+    ahead(kernel, arguments)
+    return partial(kernel, *arguments)
 
 
 # Warps of a chunk, the unit of work of a thread.
