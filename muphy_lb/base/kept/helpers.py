@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 from numba import config
 from numba.core.sigutils import normalize_signature
@@ -43,7 +44,7 @@ class Helpers:
             return
         line = [sys.executable, "-m", "muphy_lb.base.kept.helper"]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         try:
             self._processes.append(subprocess.Popen(line, env=environment, **pipes))
         except OSError:  # no process more: those that are there, and this one, do the work
@@ -113,7 +114,7 @@ def ahead(kernel, arguments: tuple) -> None:
 
 def ask(kernel, signature: tuple) -> None:
     """Let a helper compile a kernel, unless it is kept, or cannot be, or there are no helpers."""
-    store = getattr(kernel, "_cache", None)
+    store: Any = getattr(kernel, "_cache", None)
     path = store.lacking(signature) if hasattr(store, "lacking") else None
     if path is None or signature in kernel.overloads:
         return
