@@ -26,7 +26,7 @@ def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRa
     skeleton = skeletons.stream_collide(collide, arrays.pattern, *options)
     warps = nodes.first // WARP, -(-nodes.last // WARP)
     fluid = () if arrays.occupied is None else (arrays.occupied.array,)
-    arguments = (arrays.old, arrays.new, *arrays.table, *warps, values, *fluid)
+    arguments = (arrays.old, arrays.new, *arrays.table, *warps, values, fluid)
     return on_threads(nodes.last - nodes.first, bound(skeleton, *arguments))
 
 

@@ -182,7 +182,7 @@ def stream_collide(collide_operator, pattern, lattice, precision, streams, has_o
     prefetch_ahead = prefetch(len(split(pattern.load).through))
 
     @sweep_jit
-    def sweep(old, new, lines, bases, first, last, parameters, *occupied):
+    def sweep(old, new, lines, bases, first, last, parameters, occupied):
         block = np.empty((q_count, WARP), real)
         last_warp = np.int64(lines.shape[0] - 1)
         for warp in range(first, last):
@@ -197,10 +197,10 @@ def stream_collide(collide_operator, pattern, lattice, precision, streams, has_o
         fence()
 
     @loop_jit
-    def skeleton(old, new, lines, bases, first, last, parameters, *occupied):
+    def skeleton(old, new, lines, bases, first, last, parameters, occupied):
         for chunk in prange((last - first + CHUNK - 1) // CHUNK):
             start = first + chunk * CHUNK
-            sweep(old, new, lines, bases, start, min(last, start + CHUNK), parameters, *occupied)
+            sweep(old, new, lines, bases, start, min(last, start + CHUNK), parameters, occupied)
 
     skeleton.sweep = sweep
     return skeleton
