@@ -1,5 +1,7 @@
 """Helpers compile kernels that are asked for beside this process; what they cannot do stays to it."""
 
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -8,9 +10,22 @@ from numba import njit, types
 
 from muphy_lb.base.kept import cpu_store, helpers
 from muphy_lb.base.kept.helpers import Helpers
-from tests.conftest import HANGS_S
+from tests.conftest import HANGS_S, ROOT
 
 VECTOR = (types.float64[::1],)
+RUN = """
+import sys
+from numba.core.sigutils import normalize_signature
+from muphy_lb.base.kept import helpers
+
+usual = []
+helpers.usually = lambda kernel, types: usual.append((kernel, normalize_signature(types)[0]))
+from muphy_lb import Simulation
+
+changes = ["geometry.spacing_m=3e-4", "run.steps=2", "run.time_s=", "run.steady_tolerance=", "output.picture=false"]
+Simulation.from_case("examples/vessel.toml", [*changes, "compute.backend=cpu"]).run(folder=sys.argv[1])
+print(len(usual), [kernel.py_func.__name__ for kernel, types in usual if types not in kernel.overloads])
+"""
 
 
 @pytest.fixture
@@ -76,6 +91,12 @@ def test_what_a_helper_cannot_do_is_done_here(two):
     kernel = scaled(6.0)
     helpers.ahead(kernel, (np.ones(4),))
     assert not is_loaded(kernel, 24.0)
+
+
+def test_functions_are_called_with_the_types_that_are_usual(tmp_path):
+    given = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": HANGS_S, "check": True}
+    done = subprocess.run([sys.executable, "-c", RUN, str(tmp_path / "out")], **given)
+    assert done.stdout.splitlines()[-1] == "15 []"
 
 
 @pytest.mark.parametrize(("n_cores", "n_threads", "n"), [(2, 2, 0), (3, 3, 2), (64, 64, 7), (64, 1, 0), (64, 4, 3)])
