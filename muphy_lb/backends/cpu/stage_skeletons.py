@@ -62,20 +62,16 @@ def at_nodes(update_operator, arriving, changes, stored, n_neighbours, lattice, 
         at = _with_populations(at, arriving, changes, lattice.q)
     q_count, real = lattice.q, precision.real
 
-    @sweep_jit
-    def sweep(tables, first, last, array, mask, parameters):
-        entries, addresses = np.empty(q_count, np.int64), np.empty(n_neighbours, np.int64)
-        one = np.empty(q_count, np.int64), np.empty(q_count, real)
-        other = np.empty(q_count, np.int64), np.empty(q_count, real)
-        for n in range(first, last):
-            if not is_chosen or array[n] & mask:
-                at((entries, addresses, one, other), tables, n, parameters)
-
     @loop_jit
     def skeleton(tables, first, last, array, mask, parameters):
         for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
+            entries, addresses = np.empty(q_count, np.int64), np.empty(n_neighbours, np.int64)
+            one = np.empty(q_count, np.int64), np.empty(q_count, real)
+            other = np.empty(q_count, np.int64), np.empty(q_count, real)
             start = first + chunk * CHUNK_NODES
-            sweep(tables, start, min(last, start + CHUNK_NODES), array, mask, parameters)
+            for n in range(start, min(last, start + CHUNK_NODES)):
+                if not is_chosen or array[n] & mask:
+                    at((entries, addresses, one, other), tables, n, parameters)
 
     return skeleton
 
