@@ -19,10 +19,9 @@ if SIMULATOR:
     intrinsic: Any = None
     dumps_of_functions: Any = None
 else:
-    from numba.cuda import extending
-    from numba.cuda.serialize import dumps as dumps_of_functions
+    from numba.cuda import extending, serialize
 
-    intrinsic = extending.intrinsic
+    intrinsic, dumps_of_functions = extending.intrinsic, serialize.dumps
 INSTALL_HINT = 'install the GPU extra: pip install "muphy_lb[gpu]" (CUDA 13 driver) or "muphy_lb[cuda12]"'
 
 
