@@ -21,8 +21,8 @@ from numba.core.sigutils import normalize_signature
 
 LENGTH_BYTES = 8
 MOST_HELPERS = 7
-FEWEST_HELPERS = 2
-"""A single one competes with this process for the cores of a small machine, and begins with imports of a second."""
+FEWEST_HELPERS = 3
+"""Fewer compete with this process for the cores of a small machine, and each begins with imports of a second."""
 
 
 class Helpers:

@@ -99,7 +99,7 @@ def test_functions_are_called_with_the_types_that_are_usual(tmp_path):
     assert done.stdout.splitlines()[-1] == "15 []"
 
 
-@pytest.mark.parametrize(("n_cores", "n_threads", "n"), [(2, 2, 0), (3, 3, 2), (64, 64, 7), (64, 1, 0), (64, 4, 3)])
+@pytest.mark.parametrize(("n_cores", "n_threads", "n"), [(2, 2, 0), (3, 3, 0), (64, 64, 7), (64, 1, 0), (64, 4, 3)])
 def test_helpers_leave_cores_to_others(monkeypatch, n_cores, n_threads, n):
     monkeypatch.setattr(helpers.os, "sched_getaffinity", lambda process: range(n_cores))
     monkeypatch.setattr(helpers.config, "NUMBA_NUM_THREADS", n_threads)
