@@ -70,7 +70,7 @@ class KernelStore(_Cache):
             one to compile it.
 
     Attributes:
-        dumps: ``pickle.dumps`` for functions that this compiler compiles; each is written once.
+        dumps: ``pickle.dumps`` for functions that this compiler compiles.
     """
 
     dumps: Callable[[object], bytes]
