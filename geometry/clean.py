@@ -84,7 +84,7 @@ def root(parent, n):
     return n
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, usually="(int64[::1], int32[:,::1], int64)")
 def _unite(parent, table, stretch):
     """Union-find over the links of the table; afterwards parent[n] is the smallest node of n's component. Links inside
     a stretch of nodes are followed side by side with those of others, then links between stretches."""
@@ -109,7 +109,7 @@ def _unite_stretch(parent, table, first, stretch, inside):
                 parent[max(a, b)] = min(a, b)
 
 
-@njit(cache=True)
+@njit(cache=True, usually="void(int64[::1])")
 def _renumber_roots(parent):
     """Replace the root (smallest node) of each component by the number of the component, counted from 0. In one
     ascending pass: a root precedes all other nodes of its component and already holds the number."""

@@ -4,6 +4,8 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -21,15 +23,8 @@ from muphy_lb.geometry.displaced_wall import (
 )
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.gmy import read_gmy
-from muphy_lb.geometry.images.arrays import read_npy, read_npz, read_raw
-from muphy_lb.geometry.images.dicom import read_dicom, read_folder
 from muphy_lb.geometry.images.image import Image
-from muphy_lb.geometry.images.metaimage import read_metaimage
-from muphy_lb.geometry.images.nifti import read_nifti
-from muphy_lb.geometry.images.nrrd import read_nrrd
 from muphy_lb.geometry.images.rule import ImageRule, Noted
-from muphy_lb.geometry.images.tiff import read_tiff
-from muphy_lb.geometry.images.vtk import read_vti, read_vtu
 from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.openings.find import with_surface_ends
 from muphy_lb.geometry.options import check_flag, check_names, check_text
@@ -55,6 +50,7 @@ TEXTS = ("array", "frame", "dtype")  # options that are texts
 BARE_FORMATS = (".npy", ".npz", ".raw")  # images that never state their voxel edge
 
 FOLDER = "folder"
+IMAGES_FOLDER = "muphy_lb.geometry.images"
 
 
 class Moves(NamedTuple):
@@ -236,18 +232,30 @@ def option_names(loader: Callable) -> dict[str, bool]:
     return names
 
 
-def _with_segmentation(read: Callable[..., Image]) -> Callable[..., Noted]:
-    """A loader that reads and segments an image; it takes the options of the reader and those of ImageRule."""
-    signature = inspect.signature(read)
-    own = list(signature.parameters.values())
-    rule = inspect.Parameter("rule", inspect.Parameter.VAR_KEYWORD)
+class ImageLoader:
+    """A loader that reads and segments an image; it takes the options of its reader, which is imported on first use,
+    and those of ImageRule.
 
-    def load(path, **options) -> Noted:
-        reading = {name: options.pop(name) for name in signature.parameters if name in options}
-        return ImageRule(**options).segment(read(path, **reading))
+    Args:
+        reader: module in ``geometry/images`` and function of it, as in ``"nrrd.read_nrrd"``.
+    """
 
-    load.__signature__ = signature.replace(parameters=[*own, rule], return_annotation=Noted)  # type: ignore[attr-defined]
-    return load
+    def __init__(self, reader: str):
+        self._module, self._name = reader.split(".")
+
+    @cached_property
+    def _read(self) -> Callable[..., Image]:
+        return getattr(import_module(f"{IMAGES_FOLDER}.{self._module}"), self._name)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        signature = inspect.signature(self._read)
+        rule = inspect.Parameter("rule", inspect.Parameter.VAR_KEYWORD)
+        return signature.replace(parameters=[*signature.parameters.values(), rule], return_annotation=Noted)
+
+    def __call__(self, path, **options) -> Noted:
+        reading = {name: options.pop(name) for name in inspect.signature(self._read).parameters if name in options}
+        return ImageRule(**options).segment(self._read(path, **reading))
 
 
 def closed_surface(content: Surface, options: Mapping[str, Any]) -> Mended:
@@ -295,22 +303,23 @@ _load_text.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
 
 DRAWN_PERIODIC = (sphere_list, _load_text)  # loaders that draw bodies, each of them again where the box repeats
 
-IMAGES: Mapping[Callable[..., Image], tuple[str, ...]] = {
-    read_npy: (".npy",),
-    read_npz: (".npz",),
-    read_raw: (".raw",),
-    read_metaimage: (".mha", ".mhd"),
-    read_nrrd: (".nrrd", ".nhdr"),
-    read_nifti: (".nii", ".nii.gz", ".hdr"),
-    read_tiff: (".tif", ".tiff"),
-    read_dicom: (".dcm", ".ima"),
-    read_folder: (FOLDER,),
-    read_vti: (".vti",),
-    read_vtu: (".vtu", ".pvtu"),
+IMAGES: Mapping[str, tuple[str, ...]] = {
+    "arrays.read_npy": (".npy",),
+    "arrays.read_npz": (".npz",),
+    "arrays.read_raw": (".raw",),
+    "metaimage.read_metaimage": (".mha", ".mhd"),
+    "nrrd.read_nrrd": (".nrrd", ".nhdr"),
+    "nifti.read_nifti": (".nii", ".nii.gz", ".hdr"),
+    "tiff.read_tiff": (".tif", ".tiff"),
+    "dicom.read_dicom": (".dcm", ".ima"),
+    "dicom.read_folder": (FOLDER,),
+    "vtk.read_vti": (".vti",),
+    "vtk.read_vtu": (".vtu", ".pvtu"),
 }
+"""Endings of files by the reader of :class:`ImageLoader`."""
 
 LOADERS: Mapping[str, Callable[..., Voxels | Noted]] = MappingProxyType(
-    {ending: _with_segmentation(read) for read, endings in IMAGES.items() for ending in endings}
+    {ending: ImageLoader(reader) for reader, endings in IMAGES.items() for ending in endings}
     | {
         ".tags": read_tagged,
         ".txt": _load_text,

@@ -149,7 +149,7 @@ def _fluid_voxels(flags) -> np.ndarray:
     return fluid
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, usually="void(uint8[:,:,::1])")
 def _fluid_by_layer(flags):
     """(nz,) number of fluid voxels in each layer."""
     nz, ny, nx = flags.shape
@@ -163,7 +163,7 @@ def _fluid_by_layer(flags):
     return counts
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, usually="(int64[::1], int64[::1], uint8[:,:,::1])")
 def _number_fluid(fluid, last, flags):
     """Write the ids of the fluid voxels of layer z up to position ``last[z]``, after those of the layer below."""
     nz, ny, nx = flags.shape
@@ -234,7 +234,7 @@ def regroup(frame: NodeList, fluid: np.ndarray) -> NodeList:
     )
 
 
-@njit(cache=True)
+@njit(cache=True, usually="(int64[::1], int64[::1], int64[::1])")
 def _moved_to_end(ids, chosen, order):
     """The ids with those at the ascending positions ``chosen`` moved to the end, permuted by ``order``."""
     moved = np.empty_like(ids)

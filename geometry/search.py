@@ -9,7 +9,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numba import prange
+from numba import prange, types
 
 from muphy_lb.base.kept.functions import njit
 
@@ -77,7 +77,12 @@ def look_up(voxel: np.ndarray, vectors: np.ndarray, index: NodeIndex, out: np.nd
         _fill(out, voxel, vectors, order, group_start, np.abs(vectors[:, 0]).max(), index)
 
 
-@njit(parallel=True, cache=True)
+IDS = types.int64[::1]
+TYPES_OF_INDEX = types.NamedTuple((IDS, types.boolean[::1], IDS, IDS, IDS, IDS, types.int16[::1]), NodeIndex)
+TYPES_OF_FILL = types.int32[:, ::1], IDS, types.int64[:, ::1], IDS, IDS, types.int64, TYPES_OF_INDEX
+
+
+@njit(parallel=True, cache=True, usually=TYPES_OF_FILL)
 def _fill(table, voxel, vectors, order, group_start, max_shift, index):
     """Fill the table, chunk by chunk in parallel, and group by group of vectors."""
     for chunk in prange((voxel.size + VOXELS_PER_TASK - 1) // VOXELS_PER_TASK):

@@ -172,7 +172,7 @@ class Voxels:
         return self
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, usually="void(uint8[:,:,::1])")
 def _count_by_layer(flags):
     """(nz, 4, 256) number of voxels with each flag in every fourth column of each layer. Increments of one counter by
     equal neighbouring flags would be serialised; so there are four of each."""

@@ -180,7 +180,7 @@ def _smooth_minimum(a: np.ndarray, b: np.ndarray, width: float) -> np.ndarray:
 BLOCK = 256  # positions for which the nearest segment is found side by side
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, parallel=True, usually="(float64[:,:,::1], float64[::1], float64, float64[:,::1], float64[::1])")
 def _chain_distance(distance, origin, spacing, points, radii):
     """Distance to a chain of tapered capsules at every voxel centre."""
     nz, ny, nx = distance.shape

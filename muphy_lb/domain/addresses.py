@@ -258,7 +258,7 @@ def _sorted(entries) -> Overrides:
     return Overrides(node[order], q[order], address[order])
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, usually="(int64[:,::1], int32[:,::1], int64[::1], int64[:,::1], UniTuple(int64, 3))")
 def _fill(table, codes, nodes, rows, layout):
     """Fill in entries from the neighbours alone: a row of the neighbour where there is one, of the node itself
     elsewhere. The sizes of the layout are arguments, as cached compiled code does not notice that constants of another

@@ -309,7 +309,7 @@ def check_dimension(nodes: NodeList | GeometryHeader, lattice: Lattice, force=(0
         )
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, usually="(int32[:,::1], Array(int32, 1, 'A', True), int64)")
 def _classify(table, owner, rank):
     """Masks: nodes with a link into an opening or to another rank; those and nodes with a link into a labelled wall."""
     edge = np.zeros(table.shape[1], dtype=np.bool_)
@@ -324,7 +324,7 @@ def _classify(table, owner, rank):
     return edge, special
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, usually="(int32[:,::1], int32[::1])")
 def _localise(table, local_of):
     """Replace positions in the part by local numbers, and links to other ranks by REMOTE_LINK, in place."""
     for n in prange(table.shape[1]):

@@ -87,7 +87,7 @@ def _start_lines(addresses, n_directions):
     return lines, counts
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, usually="(int64[:,::1], uint32[:,::1], int64[::1])")
 def _fill_masks(addresses, lines, counts):
     for warp in prange(lines.shape[0]):
         for k in range(addresses.shape[0]):
@@ -115,7 +115,7 @@ def _count(mask):
     return count
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, usually="(int64[:,::1], uint32[:,::1], int64[::1], int64)")
 def _bases(addresses, lines, first, n_runs):
     bases = np.empty(n_runs, dtype=np.int64)
     for warp in prange(lines.shape[0]):

@@ -40,7 +40,8 @@ def tune(engine: Engine) -> None:
     by_name = {f"{shape.threads} {shape.block}": shape for shape in shapes}
     if known.get(key) not in by_name:
         with phase("timing the kernels on this GPU (once)", TUNING):
-            rates = {name: _rate(engine, shape) for name, shape in by_name.items()}
+            launches = {name: engine.interior_launches(shape) for name, shape in by_name.items()}  # compiled ahead
+            rates = {name: _rate(engine, launches[name]) for name in by_name}
         known = _read(path) | {key: max(rates, key=rates.__getitem__)}
         log.info("timed on this GPU, MFLUPS: %s", ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()))
         _write(path, known)
@@ -70,8 +71,7 @@ def cache_folder() -> Path:
     return Path(users if os.path.isabs(users) else os.devnull, "muphy_lb")  # without a home nothing is kept
 
 
-def _rate(engine: Engine, shape) -> float:
-    launches = engine.interior_launches(shape)
+def _rate(engine: Engine, launches) -> float:
     synchronise = engine.backend.synchronise
     seconds = []
     for _ in range(1 + REPETITIONS):  # the first one compiles

@@ -287,6 +287,10 @@ def voxel_mesh(nodes: NodeList) -> VoxelMesh:
     return VoxelMesh(points_m, connectivity)
 
 
+CORNERS = "int64[::1], int64[::1], UniTuple(int64, 2), UniTuple(int64, 2), int64[::1]"
+"""Types of the arguments of :func:`count_corners`."""
+
+
 @njit(cache=True, nogil=True)
 def mark_corners(voxel, start, size, layer, is_there):
     """Mark the corners of a layer, (ny + 1) (nx + 1) of them, that belong to a voxel above or below."""
@@ -298,7 +302,7 @@ def mark_corners(voxel, start, size, layer, is_there):
         is_there[low] = is_there[low + 1] = is_there[low + nx + 1] = is_there[low + nx + 2] = True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, usually=f"({CORNERS})")
 def count_corners(voxel, start, size, layers, count):
     """Count the corners of some layers.
 
@@ -316,7 +320,7 @@ def count_corners(voxel, start, size, layers, count):
             count[layer] = is_there.sum()
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, usually=f"({CORNERS}, int32[:,::1], Tuple((float64[::1], float64)), float32[:,::1])")
 def number_corners(voxel, start, size, layers, first, connectivity, grid, points_m):
     """Number the corners of some layers in ascending order of their ids; the first arguments are those of
     :func:`count_corners`.

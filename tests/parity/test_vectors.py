@@ -24,7 +24,7 @@ def assembly(precision: Precision) -> str:
     skeleton = skeletons.stream_collide(collision(BGK), pattern, D3Q19, precision, streams=True)
     buffer, lines = np.zeros(64, precision.storage), np.zeros((1, 20), np.uint32)
     parameters = tuple(precision.real(value) for value in (1.25, 0, 0, 0))
-    skeleton.sweep(buffer, buffer, lines, np.zeros(1, np.int32), 0, 0, parameters)
+    skeleton.sweep(buffer, buffer, lines, np.zeros(1, np.int32), 0, 0, parameters, ())
     (text,) = skeleton.sweep.inspect_asm().values()
     return text
 

@@ -5,7 +5,7 @@ import numpy as np
 from muphy_lb.backends import arrays as records
 from muphy_lb.backends.arrays import NodeRange, State
 from muphy_lb.backends.cpu import boundary_skeletons, skeletons, stage_skeletons
-from muphy_lb.backends.cpu.skeletons import on_threads
+from muphy_lb.backends.cpu.skeletons import bound, on_threads
 from muphy_lb.backends.interface import kernels_of
 from muphy_lb.backends.numpy.kernels import KERNELS as NUMPY_KERNELS
 from muphy_lb.backends.numpy.kernels import sending
@@ -26,8 +26,8 @@ def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRa
     skeleton = skeletons.stream_collide(collide, arrays.pattern, *options)
     warps = nodes.first // WARP, -(-nodes.last // WARP)
     fluid = () if arrays.occupied is None else (arrays.occupied.array,)
-    arguments = (arrays.old, arrays.new, *arrays.table, *warps, values, *fluid)
-    return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+    arguments = (arrays.old, arrays.new, *arrays.table, *warps, values, fluid)
+    return on_threads(nodes.last - nodes.first, bound(skeleton, *arguments))
 
 
 def advance(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
@@ -35,7 +35,7 @@ def advance(backend, update, arrays: records.StencilArrays, nodes: NodeRange, va
     how = arrays.n_neighbours, arrays.row > 0, nodes.where is not None, backend.lattice, backend.precision
     skeleton = skeletons.advance(update, *how)
     arguments = (arrays.old, arrays.new, *arrays.table, *_chosen(nodes), arrays.row, values)
-    return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+    return on_threads(nodes.last - nodes.first, bound(skeleton, *arguments))
 
 
 def at_nodes(backend, update, access: records.NodeAccess, nodes: NodeRange, values, collision=None):
@@ -48,7 +48,7 @@ def at_nodes(backend, update, access: records.NodeAccess, nodes: NodeRange, valu
     how = table.n_neighbours if table else 0, backend.lattice, backend.precision, nodes.where is not None
     skeleton = stage_skeletons.at_nodes(update, *locations, *how)
     arguments = (tables, *_chosen(nodes), values)
-    return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+    return on_threads(nodes.last - nodes.first, bound(skeleton, *arguments))
 
 
 def refill(backend, operators, state: State, table, sources: records.Chosen, others, nodes: NodeRange, values):
@@ -57,7 +57,7 @@ def refill(backend, operators, state: State, table, sources: records.Chosen, oth
     skeleton = stage_skeletons.refill(operators, *where, backend.lattice, backend.precision)
     known = sources.array, sources.mask, first
     arguments = (state.buffer, *state.table, table.addresses, *_chosen(nodes), known, moments, values)
-    return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+    return on_threads(nodes.last - nodes.first, bound(skeleton, *arguments))
 
 
 def _chosen(nodes: NodeRange) -> tuple:
@@ -68,31 +68,31 @@ def _chosen(nodes: NodeRange) -> tuple:
 
 def extrapolation(backend, field, target, stencils: records.ExtrapolationArrays, queue):
     """Parallel over values."""
-    return on_threads(target.size, lambda: skeletons.extrapolation(field, target, stencils))
+    return on_threads(target.size, bound(skeletons.extrapolation, field, target, stencils))
 
 
 def saturation(backend, field, target, walls: records.SaturationArrays, queue):
     """Parallel over values."""
     skeleton = skeletons.saturation(backend.precision)
-    return on_threads(walls.place.size, lambda: skeleton(field, target, walls))
+    return on_threads(walls.place.size, bound(skeleton, field, target, walls))
 
 
 def outflow(backend, field, value, target, links: records.OutflowArrays, queue):
     """Parallel over values."""
-    return on_threads(links.place.size, lambda: skeletons.outflow(field, value, target, links))
+    return on_threads(links.place.size, bound(skeletons.outflow, field, value, target, links))
 
 
 def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values):
     """Serial over links."""
     skeleton = boundary_skeletons.links(*operators, backend.lattice, backend.precision)
-    return lambda: skeleton(*buffers, links, values)
+    return bound(skeleton, *buffers, links, values)
 
 
 def link_fluxes(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, fluxes, values):
     """Serial over links."""
     skeleton = boundary_skeletons.link_fluxes(operators, backend.lattice, backend.precision, buffers.entering is None)
     entering = buffers.leaving if buffers.entering is None else buffers.entering
-    return lambda: skeleton(buffers.state, buffers.leaving, entering, links, *fluxes, values)
+    return bound(skeleton, buffers.state, buffers.leaving, entering, links, *fluxes, values)
 
 
 def walls(backend, rule, buffer, walls: records.WallArrays, crossing: Crossing):
@@ -103,21 +103,21 @@ def walls(backend, rule, buffer, walls: records.WallArrays, crossing: Crossing):
     stored = ALL_POPULATIONS
     if walls.along_walls.size == 0:
         stored, walls = ALL_BUT_REST, walls._replace(along_walls=walls.into_walls)
-    return on_threads(walls.rest.size, lambda: skeleton(buffer, walls, leaves_at, arrives_at, stored))
+    return on_threads(walls.rest.size, bound(skeleton, buffer, walls, leaves_at, arrives_at, stored))
 
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     """Vectorised over warps of nodes."""
     skeleton = skeletons.moments(macroscopic, state.locations, backend.lattice, backend.precision)
     arguments = (state.buffer, *state.table, nodes.first, nodes.last, out.reshape(4, -1), values)
-    return lambda: skeleton(*arguments)
+    return bound(skeleton, *arguments)
 
 
 def reduction(backend, macroscopic, state: State, occupied, result: records.ReductionArrays, values):
     """One partial result per chunk of nodes."""
     skeleton = skeletons.reduction(macroscopic, state.locations, backend.lattice, backend.precision)
     arguments = (state.buffer, *state.table, state.n_nodes, result, values)
-    return on_threads(state.n_nodes, lambda: skeleton(*arguments))
+    return on_threads(state.n_nodes, bound(skeleton, *arguments))
 
 
 def sums(backend, operators, state: State, occupied, result: records.SumArrays, values):
@@ -125,48 +125,48 @@ def sums(backend, operators, state: State, occupied, result: records.SumArrays, 
     counts = len(result.whole), len(result.peak) - 1
     skeleton = skeletons.sums(operators, counts, state.locations, backend.lattice, backend.precision)
     arguments = (state.buffer, *state.table, state.n_nodes, result, *values)
-    return on_threads(state.n_nodes, lambda: skeleton(*arguments))
+    return on_threads(state.n_nodes, bound(skeleton, *arguments))
 
 
 def read(backend, state: State, nodes: NodeRange, out):
     """Vectorised over warps of nodes."""
     skeleton = skeletons.read(state.locations, backend.lattice.q, backend.precision.real)
     arguments = (state.buffer, *state.table, nodes.first, nodes.last, out.reshape(backend.lattice.q, -1))
-    return lambda: skeleton(*arguments)
+    return bound(skeleton, *arguments)
 
 
 def write(backend, state: State, nodes: NodeRange, rows):
     """Vectorised over warps of nodes."""
     skeleton = skeletons.write(state.locations, backend.lattice.q, backend.precision.real)
     arguments = (state.buffer, *state.table, nodes.first, nodes.last, rows.reshape(backend.lattice.q, -1))
-    return lambda: skeleton(*arguments)
+    return bound(skeleton, *arguments)
 
 
 def next_row(backend, schedule: records.ScheduleArrays, now, queue):
     """Copy of one row of the schedule."""
-    return lambda: boundary_skeletons.next_row(*schedule, now)
+    return bound(boundary_skeletons.next_row, *schedule, now)
 
 
 def profile(backend, momentum, links, weights, values, queue):
     """Serial over links."""
-    return lambda: boundary_skeletons.profile(momentum, links, weights, values)
+    return bound(boundary_skeletons.profile, momentum, links, weights, values)
 
 
 def sum_openings(backend, fluxes, links: records.LinkArrays, sums, scale: float):
     """Serial over links."""
-    return lambda: boundary_skeletons.sum_openings(fluxes, links.weight, links.opening, sums, scale)
+    return bound(boundary_skeletons.sum_openings, fluxes, links.weight, links.opening, sums, scale)
 
 
 def feedback(backend, advance, arrays: records.FeedbackArrays, values):
     """Serial; one opening."""
     skeleton = boundary_skeletons.feedback(advance, backend.lattice)
-    return lambda: skeleton(*arrays, values)
+    return bound(skeleton, *arrays, values)
 
 
 def particles(backend, update, particles: records.ParticleArrays, capacity: int, values):
     """Serial over particles."""
     skeleton = boundary_skeletons.particles(update, backend.lattice, backend.precision)
-    return lambda: skeleton(particles.count, values)
+    return bound(skeleton, particles.count, values)
 
 
 def send_particles(
@@ -186,7 +186,7 @@ def send_particles(
 def by_id(backend, update, count: int, values):
     """Serial over numbers."""
     skeleton = boundary_skeletons.over_range(update, backend.lattice, backend.precision)
-    return lambda: skeleton(0, count, values)
+    return bound(skeleton, 0, count, values)
 
 
 def arriving(backend, macroscopic, arrays: records.StreamArrays, nodes: NodeRange, out, values):
@@ -194,7 +194,7 @@ def arriving(backend, macroscopic, arrays: records.StreamArrays, nodes: NodeRang
     is_chosen = nodes.where is not None
     skeleton = skeletons.arriving(macroscopic, arrays.pattern.load, backend.lattice, backend.precision, is_chosen)
     arguments = (arrays.old, *arrays.table, *_chosen(nodes), out, values)
-    return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+    return on_threads(nodes.last - nodes.first, bound(skeleton, *arguments))
 
 
 def drag(backend, operators, particles: records.ParticleArrays, capacity: int, arrays: records.DragArrays, values):

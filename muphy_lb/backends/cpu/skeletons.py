@@ -5,7 +5,7 @@ shape is a constant, so LLVM compiles the loop over lanes, with the node functio
 fused or reassociated arithmetic every lane computes what a scalar would: bits do not depend on where a node lies.
 """
 
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numba
@@ -14,6 +14,7 @@ from numba import config, njit, prange
 
 from muphy_lb.backends.cpu.rows import count_bits, fence, move_lanes, move_row, prefetch_row, stream_row
 from muphy_lb.base.kept.functions import stored
+from muphy_lb.base.kept.helpers import ahead
 from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry
 from muphy_lb.domain.runs import LINE_UNIT
 from muphy_lb.lattice.exact_sums import in_two_parts
@@ -33,6 +34,12 @@ def on_threads(n_nodes: int, work):
         work()
 
     return launch
+
+
+def bound(kernel, *arguments):
+    """Launch of a kernel, which is compiled ahead where there are helpers."""
+    ahead(kernel, arguments)
+    return partial(kernel, *arguments)
 
 
 # Warps of a chunk, the unit of work of a thread.
@@ -175,7 +182,7 @@ def stream_collide(collide_operator, pattern, lattice, precision, streams, has_o
     prefetch_ahead = prefetch(len(split(pattern.load).through))
 
     @sweep_jit
-    def sweep(old, new, lines, bases, first, last, parameters, *occupied):
+    def sweep(old, new, lines, bases, first, last, parameters, occupied):
         block = np.empty((q_count, WARP), real)
         last_warp = np.int64(lines.shape[0] - 1)
         for warp in range(first, last):
@@ -190,10 +197,10 @@ def stream_collide(collide_operator, pattern, lattice, precision, streams, has_o
         fence()
 
     @loop_jit
-    def skeleton(old, new, lines, bases, first, last, parameters, *occupied):
+    def skeleton(old, new, lines, bases, first, last, parameters, occupied):
         for chunk in prange((last - first + CHUNK - 1) // CHUNK):
             start = first + chunk * CHUNK
-            sweep(old, new, lines, bases, start, min(last, start + CHUNK), parameters, *occupied)
+            sweep(old, new, lines, bases, start, min(last, start + CHUNK), parameters, occupied)
 
     skeleton.sweep = sweep
     return skeleton

@@ -32,6 +32,7 @@ from muphy_lb.backends.cuda.kernels import KERNELS, stream_kernel
 from muphy_lb.backends.cuda.skeletons import DOUBLE, PAIRED, SINGLE, Shape
 from muphy_lb.backends.interface import AllocatedBytes, KernelTable, KernelUsage
 from muphy_lb.base.errors import BackendError
+from muphy_lb.base.kept.helpers import ahead
 from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.parallel.task import ON_BULK, ON_EDGE, ON_INTERIOR, ON_OPENINGS
 
@@ -343,6 +344,7 @@ class CudaBackend(KernelTable):
         launch = (max(1, -(-n_threads // block)), block, self._streams[queue])
         if SIMULATOR:  # its kernels know only the latest of their configurations
             return lambda: kernel[launch](*arguments)
+        ahead(kernel, arguments)
         configured = kernel[launch]
         return lambda: configured(*arguments)
 

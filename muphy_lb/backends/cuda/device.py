@@ -5,6 +5,7 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numba
@@ -16,10 +17,11 @@ from muphy_lb.base.narrow import pair
 SIMULATOR = bool(numba.config.ENABLE_CUDASIM)
 if SIMULATOR:
     intrinsic: Any = None
+    dumps_of_functions: Any = None
 else:
-    from numba.cuda import extending
+    from numba.cuda import extending, serialize
 
-    intrinsic = extending.intrinsic
+    intrinsic, dumps_of_functions = extending.intrinsic, serialize.dumps
 INSTALL_HINT = 'install the GPU extra: pip install "muphy_lb[gpu]" (CUDA 13 driver) or "muphy_lb[cuda12]"'
 
 
@@ -53,6 +55,18 @@ def select_device(index: int) -> str:
     cuda.select_device(index % n_devices())
     name = cuda.get_current_device().name
     return name.decode() if isinstance(name, bytes) else str(name)
+
+
+def stand_in_for_device(capability: tuple[int, int]) -> bool:
+    """Let this process, which uses no device, compile for those of a compute capability; kernels are not loaded."""
+    from numba.cuda import dispatcher
+    from numba.cuda.cudadrv import devices
+
+    device = SimpleNamespace(compute_capability=capability)
+    dispatcher.get_current_device = lambda: device
+    devices.get_context = lambda: SimpleNamespace(device=device)
+    dispatcher._Kernel.bind = lambda kernel: kernel.library.get_cubin()
+    return True
 
 
 def memory_free() -> tuple[int, int]:
@@ -215,6 +229,7 @@ __all__ = [
     "clear",
     "close_memory",
     "cuda",
+    "dumps_of_functions",
     "event",
     "event_seconds",
     "intrinsic",
@@ -225,4 +240,5 @@ __all__ = [
     "record_graph",
     "select_device",
     "share_memory",
+    "stand_in_for_device",
 ]

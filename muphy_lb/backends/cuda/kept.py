@@ -1,7 +1,7 @@
 """Kernels for GPUs: compiled once, and found on disk by the next start."""
 
 import pickle
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from cuda import pathfinder
 from numba.core.serialize import dumps
 from packaging.version import Version
 
-from muphy_lb.backends.cuda.device import SIMULATOR, cuda
+from muphy_lb.backends.cuda.device import SIMULATOR, cuda, dumps_of_functions, stand_in_for_device
 from muphy_lb.base.kept.code_digest import NoDigestError
 from muphy_lb.base.kept.known import is_known
 from muphy_lb.base.kept.store import KernelStore, folder_of, numbas_surroundings
@@ -20,9 +20,15 @@ COMPILERS = "nvvm", "nvJitLink"
 class CudaKernelStore(KernelStore):
     """See the base class; a compiled form is a kernel with its machine code."""
 
+    dumps = staticmethod(dumps_of_functions)
+
     def folder(self):
         """The folder of these libraries and settings."""
         return folder()
+
+    def preparation(self):
+        """For the compute capability of the device in use; no device is touched there."""
+        return partial(stand_in_for_device, tuple(cuda.get_current_device().compute_capability))
 
     def reduced(self, compiled):
         """Machine code, not what it was made from; nothing of kernels that are made for one launch configuration."""

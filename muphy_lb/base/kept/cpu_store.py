@@ -34,9 +34,15 @@ def stored(jit):
 class CpuKernelStore(KernelStore):
     """See the base class; a compiled form is a result of the compiler."""
 
+    dumps = staticmethod(dumps)
+
     def folder(self):
         """The folder of these libraries and settings."""
         return folder()
+
+    def preparation(self):
+        """Symbols that are unique among processes."""
+        return _symbols_are_unique
 
     def reduced(self, compiled):
         """Nothing of code with loops in object mode or addresses in it."""

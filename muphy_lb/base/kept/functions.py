@@ -2,6 +2,7 @@
 
 import numba
 
+from muphy_lb.base.kept import helpers
 from muphy_lb.base.kept.known import is_known
 
 NEWEST_TRIED = (0, 68)
@@ -17,13 +18,24 @@ def stored(jit):
     return kept_on_disk(jit)
 
 
-def njit(cache: bool = False, **options):
+def njit(cache: bool = False, usually: str | tuple | None = None, **options):
     """``numba.njit``. With ``cache``, compiled code is kept in the store of this program: Numba's own runs the content
     of its files without asking for their owner.
 
     Args:
         cache: whether it is kept.
+        usually: types of the arguments, as Numba writes them, with which nearly every run calls it: at a first start it
+            is compiled beside others (:mod:`muphy_lb.base.kept.helpers`).
         **options: others of Numba.
     """
     compiled = numba.njit(**options)
-    return stored(compiled) if cache else compiled
+    if not cache:
+        return compiled
+
+    def decorate(function):
+        kernel = stored(compiled)(function)
+        if usually:
+            helpers.usually(kernel, usually)
+        return kernel
+
+    return decorate

@@ -6,9 +6,10 @@ from: what it computes (:mod:`muphy_lb.base.kept.code_digest`), types of the arg
 processor. So a kernel outlives all changes of this package but those that it follows from.
 
 Of several processes that lack the same kernel, such as ranks of one machine, one compiles it, and the others wait for
-its file (:mod:`muphy_lb.base.kept.turns`). Several may write at once, in any order; what cannot be read, was damaged,
-or cannot be written is as if it was not there. That also holds for what another process removes: beyond a size the
-kernels go that nobody has loaded for the longest time.
+its file (:mod:`muphy_lb.base.kept.turns`). Helpers compile other kernels meanwhile (:mod:`muphy_lb.base.kept.helpers`).
+Several may write at once, in any order; what cannot be read, was damaged, or cannot be written is as if it was not
+there. That also holds for what another process removes: beyond a size the kernels go that nobody has loaded for the
+longest time.
 
 The content of a file is executed. So files and folders are believed only if they belong to this user or to root, and
 nobody else may write them; others are passed over, which is said once.
@@ -22,6 +23,7 @@ import shutil
 import sys
 import zlib
 from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -36,6 +38,7 @@ from muphy_lb.base.errors import MuphyError
 from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.base.files.ownership import ForeignError, check_own_folder, read_own
 from muphy_lb.base.kept.code_digest import NoDigestError, digest, type_text
+from muphy_lb.base.kept.helpers import begin
 from muphy_lb.base.kept.turns import Turn
 from muphy_lb.base.phases import COMPILING, spent_on
 
@@ -59,10 +62,22 @@ UNRELATED = ("CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEFAULT_NUM_THREADS")
 
 
 class KernelStore(_Cache):
-    """The compiled forms of one kernel; takes the place of Numba's own store."""
+    """The compiled forms of one kernel; takes the place of Numba's own store.
 
-    def __init__(self, kernel):
+    Args:
+        kernel: what Numba compiles.
+        asked: file of the kernel by the types of its arguments, in the process of a helper, which waits for no other
+            one to compile it.
+
+    Attributes:
+        dumps: ``pickle.dumps`` for functions that this compiler compiles.
+    """
+
+    dumps: Callable[[object], bytes]
+
+    def __init__(self, kernel, asked: Mapping[tuple, Path] | None = None):
         self._kernel, self._compile, self._turns = kernel, kernel.compile, list[Turn]()
+        self._paths, self._waits = dict[tuple, Path | None](asked or {}), asked is None
         kernel.compile = self.compile
 
     def compile(self, sig):
@@ -89,6 +104,16 @@ class KernelStore(_Cache):
     def rebuilt(self, content: bytes, target_context):
         """The compiled form of what was kept."""
 
+    @abstractmethod
+    def preparation(self) -> Callable[[], bool]:
+        """A function, which can be sent, that prepares another process to compile for the device of this one, and says
+        whether it can."""
+
+    def lacking(self, sig) -> Path | None:
+        """The file of the compiled form for a signature, if there is none yet."""
+        path = self._path(sig, self._kernel.targetctx)
+        return path if path and not path.exists() else None
+
     @property
     def cache_path(self):
         """The folder."""
@@ -104,6 +129,7 @@ class KernelStore(_Cache):
             compiled = self._loaded(path, target_context) if turn.may_be_kept else None
         if compiled is None:
             _tell_that_it_takes_time(path and path.parent)
+            begin()
         return compiled
 
     def _loaded(self, path: Path, target_context):
@@ -124,7 +150,7 @@ class KernelStore(_Cache):
         """The turn to compile a kernel; None where its folder is not to be believed, or cannot be made."""
         try:
             _make(path.parent)
-            return Turn(path)
+            return Turn(path, self._waits)
         except (ForeignError, OSError):
             return None
 
@@ -159,6 +185,11 @@ class KernelStore(_Cache):
 
     def _path(self, sig, target_context) -> Path | None:
         """The file of a signature; None where none can be named."""
+        if sig not in self._paths:
+            self._paths[sig] = self._named(sig, target_context)
+        return self._paths[sig]
+
+    def _named(self, sig, target_context) -> Path | None:
         try:
             parts = (digest(self._kernel), ", ".join(map(type_text, sig)), str(target_context.codegen().magic_tuple()))
             folder = self.folder()

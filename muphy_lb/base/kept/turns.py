@@ -16,24 +16,33 @@ LONGEST_WAIT_S = 60.0
 POLL_S = 0.02
 
 
+class TakenError(Exception):
+    """Another process compiles the kernel."""
+
+
 class Turn:
     """The turn to compile a kernel, from the making of the object until :meth:`end`, or until the process ends.
 
     Args:
         path: file of the kernel, in a folder of this user.
+        waits: whether to wait for other processes that compile the kernel.
 
     Attributes:
         may_be_kept: whether there is a file of the kernel now, which another process may have left meanwhile.
 
     Raises:
         OSError: the file of the lock cannot be made.
+        TakenError: another process compiles the kernel, and this one does not wait.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, waits: bool = True):
         self._lock = path.with_name(f"{path.name}.lock")
         self._handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         until, has_waited = time.monotonic() + LONGEST_WAIT_S, False
         while not (is_mine := self._is_taken()) and time.monotonic() < until and not path.exists():
+            if not waits:
+                os.close(self._handle)
+                raise TakenError
             has_waited = True
             time.sleep(POLL_S)
         self._is_mine, self.may_be_kept = is_mine, path.exists()

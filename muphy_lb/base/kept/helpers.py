@@ -1,0 +1,124 @@
+"""Kernels compiled side by side: processes beside this one compile those that a run will launch, and keep them on disk.
+
+Threads do not compile side by side, since Numba holds one lock. So at the first kernel that is not kept, and at each
+one that is bound to its arguments later, a helper is asked for it, one per thread of Numba beside the first. This
+process goes on, and compiles, at its launch, a kernel that no helper has begun; for one that a helper has begun it
+waits (:mod:`muphy_lb.base.kept.turns`). Helpers that fail or die leave their kernels to this process.
+"""
+
+import atexit
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from numba import config
+from numba.core.sigutils import normalize_signature
+
+LENGTH_BYTES = 8
+MOST_HELPERS = 7
+FEWEST_HELPERS = 3
+"""Fewer compete with this process for the cores of a small machine, and each begins with imports of a second."""
+
+
+class Helpers:
+    """Processes that compile; they are started as they are asked, and end with this process.
+
+    Args:
+        most: how many there may be.
+    """
+
+    def __init__(self, most: int):
+        self._most, self._jobs = most, queue.SimpleQueue[bytes]()
+        self._processes = list[subprocess.Popen]()
+        atexit.register(self._end)
+
+    def ask(self, job: bytes) -> None:
+        """Have a job done, as :mod:`muphy_lb.base.kept.helper` reads it."""
+        self._jobs.put(job)
+        if len(self._processes) >= self._most:
+            return
+        line = [sys.executable, "-m", "muphy_lb.base.kept.helper"]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        try:
+            self._processes.append(subprocess.Popen(line, env=environment, **pipes))
+        except OSError:  # no process more: those that are there, and this one, do the work
+            self._most = len(self._processes)
+            return
+        threading.Thread(target=self._serve, args=self._processes[-1:], daemon=True).start()
+
+    def _serve(self, process) -> None:
+        """Hand a helper one job after the other, until it ends."""
+        with suppress(OSError, ValueError):
+            while True:
+                job = self._jobs.get()
+                process.stdin.write(len(job).to_bytes(LENGTH_BYTES, "big") + job)
+                process.stdin.flush()
+                if not process.stdout.read(1):
+                    return
+
+    def _end(self) -> None:
+        for process in self._processes:
+            process.kill()
+
+
+_waiting: list[Callable[[], None]] | None = []  # requests for usual kernels; None once helpers have begun
+_helpers: Helpers | None = None
+is_helper = False
+"""Whether this process is one itself."""
+
+
+def n_helpers() -> int:
+    """Number of processes beside this one that may compile; 0 where too few cores are its own."""
+    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    most = min(MOST_HELPERS, n_cores - 1, config.NUMBA_NUM_THREADS - 1)
+    return 0 if is_helper or most < FEWEST_HELPERS else most
+
+
+def begin() -> None:
+    """A kernel has to be compiled: ask for the usual ones, too."""
+    global _waiting, _helpers
+    if _waiting is None:
+        return
+    requests, _waiting = _waiting, None
+    most = n_helpers()
+    if most:
+        _helpers = Helpers(most)
+        for request in requests:
+            request()
+
+
+def usually(kernel, types: str | tuple) -> None:
+    """A function that nearly every run calls with arguments of these types of Numba: it is compiled beside others as
+    soon as a kernel has to be compiled."""
+
+    def request():
+        ask(kernel, normalize_signature(types)[0])
+
+    if _waiting is None:
+        request()
+    else:
+        _waiting.append(request)
+
+
+def ahead(kernel, arguments: tuple) -> None:
+    """A kernel will be launched with these arguments: a helper compiles it, if it is not kept."""
+    if n_helpers():
+        ask(kernel, tuple(kernel.typeof_pyval(each) for each in arguments))
+
+
+def ask(kernel, signature: tuple) -> None:
+    """Let a helper compile a kernel, unless it is kept, or cannot be, or there are no helpers."""
+    store: Any = getattr(kernel, "_cache", None)
+    path = store.lacking(signature) if hasattr(store, "lacking") else None
+    if path is None or signature in kernel.overloads:
+        return
+    begin()
+    if _helpers:
+        with suppress(Exception):  # what cannot be sent is compiled here
+            _helpers.ask(store.dumps((type(store), store.preparation(), kernel, signature, path)))

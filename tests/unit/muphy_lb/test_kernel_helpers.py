@@ -1,0 +1,106 @@
+"""Helpers compile kernels that are asked for beside this process; what they cannot do stays to it."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from numba import njit, types
+
+from muphy_lb.base.kept import cpu_store, helpers
+from muphy_lb.base.kept.helpers import Helpers
+from tests.conftest import HANGS_S, ROOT
+
+VECTOR = (types.float64[::1],)
+RUN = """
+import sys
+from numba.core.sigutils import normalize_signature
+from muphy_lb.base.kept import helpers
+
+usual = []
+helpers.usually = lambda kernel, types: usual.append((kernel, normalize_signature(types)[0]))
+from muphy_lb import Simulation
+
+changes = ["geometry.spacing_m=3e-4", "run.steps=2", "run.time_s=", "run.steady_tolerance=", "output.picture=false"]
+Simulation.from_case("examples/vessel.toml", [*changes, "compute.backend=cpu"]).run(folder=sys.argv[1])
+print(len(usual), [kernel.py_func.__name__ for kernel, types in usual if types not in kernel.overloads])
+"""
+
+
+@pytest.fixture
+def two(tmp_path, monkeypatch):
+    """Two helpers and an empty folder."""
+    monkeypatch.setattr(cpu_store, "folder", lambda: tmp_path / "kernels" / "version")
+    both = Helpers(2)
+    monkeypatch.setattr(helpers, "_helpers", both)
+    monkeypatch.setattr(helpers, "_waiting", None)
+    monkeypatch.setattr(helpers, "n_helpers", lambda: 2)
+    yield both
+    both._end()
+
+
+def scaled(factor):
+    """A kernel that calls a node function with a constant in its closure, as a new process would make it."""
+    node = njit(lambda x: factor * x)
+    return cpu_store.stored(njit)(lambda values: node(values).sum())
+
+
+def wait_for(path) -> bool:
+    """Whether a file appears."""
+    until = time.monotonic() + HANGS_S
+    while not path.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    return path.exists()
+
+
+def is_loaded(kernel, value) -> bool:
+    """Whether a kernel gives a value without being compiled."""
+    compiled, compile_ = [], kernel._compiler.compile
+    kernel._compiler.compile = lambda *arguments: compiled.append(1) or compile_(*arguments)
+    assert kernel(np.ones(4)) == value
+    return not compiled
+
+
+def test_a_kernel_that_will_be_launched_is_compiled_by_a_helper(two):
+    kernel = scaled(2.0)
+    path = kernel._cache.lacking(VECTOR)
+    helpers.ahead(kernel, (np.ones(4),))
+    assert wait_for(path) and is_loaded(kernel, 8.0)
+    helpers.ahead(kernel, (np.ones(4),))
+    assert len(two._processes) == 1  # it is kept: nobody is asked for it
+
+
+def test_usual_functions_are_asked_for_with_the_first_kernel_that_is_compiled(two, monkeypatch):
+    monkeypatch.setattr(helpers, "_waiting", [])
+    monkeypatch.setattr(helpers, "Helpers", lambda most: two)
+    usual, other = scaled(3.0), scaled(4.0)
+    helpers.usually(usual, "void(float64[::1])")
+    path = usual._cache.lacking(VECTOR)
+    assert not two._processes
+    assert not is_loaded(other, 16.0) and wait_for(path) and is_loaded(usual, 12.0)
+
+
+def test_what_a_helper_cannot_do_is_done_here(two):
+    two.ask(b"no job")
+    assert not is_loaded(scaled(5.0), 20.0)
+    two.ask(b"no job")
+    for process in two._processes:
+        process.kill()
+        process.wait()
+    kernel = scaled(6.0)
+    helpers.ahead(kernel, (np.ones(4),))
+    assert not is_loaded(kernel, 24.0)
+
+
+def test_functions_are_called_with_the_types_that_are_usual(tmp_path):
+    given = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": HANGS_S, "check": True}
+    done = subprocess.run([sys.executable, "-c", RUN, str(tmp_path / "out")], **given)
+    assert done.stdout.splitlines()[-1] == "15 []"
+
+
+@pytest.mark.parametrize(("n_cores", "n_threads", "n"), [(2, 2, 0), (3, 3, 0), (64, 64, 7), (64, 1, 0), (64, 4, 3)])
+def test_helpers_leave_cores_to_others(monkeypatch, n_cores, n_threads, n):
+    monkeypatch.setattr(helpers.os, "sched_getaffinity", lambda process: range(n_cores))
+    monkeypatch.setattr(helpers.config, "NUMBA_NUM_THREADS", n_threads)
+    assert helpers.n_helpers() == n
