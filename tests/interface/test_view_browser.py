@@ -103,6 +103,28 @@ def watched(tmp_path):
     process.wait()
 
 
+SEEN = """
+const found = [], left = [document];
+while (left.length) for (const element of left.pop().querySelectorAll('*')) {
+  if (element.matches('canvas')) found.push(element.getBoundingClientRect());
+  if (element.shadowRoot) left.push(element.shadowRoot);
+}
+const box = found.filter(box => box.width > 0)[0];
+return [box.left, box.top, innerWidth - box.right, innerHeight - box.bottom, box.width, box.height]
+"""
+
+
+@pytest.mark.parametrize("size", [(800, 600), (1280, 800)])
+def test_all_of_the_picture_is_seen_at_first(watched, tmp_path, size):
+    browser = Browser(watched[2], tmp_path / "profile")
+    browser.driver.set_window_size(*size)
+    browser.driver.refresh()
+    wait_for(lambda: browser.number > 1)
+    *beside, width, height = browser.driver.execute_script(SEEN)
+    assert min(beside) >= 0 and width > 0.5 * size[0] and height > 0.5 * size[1]
+    browser.driver.quit()
+
+
 def test_a_run_is_watched_and_steered(watched, tmp_path):
     process, out, url = watched
     first = Browser(url, tmp_path / "first")
@@ -117,6 +139,12 @@ def test_a_run_is_watched_and_steered(watched, tmp_path):
     first.press("Write a checkpoint")
     wait_for(lambda: list((out / "checkpoints").glob(f"*{step + 1}.h5")))
     assert first.step == step + 1
+    first.press("One step")
+    wait_for(lambda: first.step == step + 2)
+    first.press("Go back to the last checkpoint")
+    wait_for(lambda: first.driver.execute_script(PRESS, "Press again to go back"))
+    first.press("Press again to go back")
+    wait_for(lambda: first.step == step + 1 and f"back at step {step + 1}" in first.text)
     second.driver.service.process.kill()
     first.press("Go on")
     number = first.number
