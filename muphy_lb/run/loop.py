@@ -371,7 +371,7 @@ class Run(Loop):
 
     def _change_for_viewer(self, changes: Changes) -> str:
         """Take other values of the case, with which that of the folder is the changed one from then on, and act on the
-        flow, whose present step is written again then. What needs another engine is what ``resume --set`` does."""
+        flow, whose present step is written again then. For another engine the run goes on as ``resume --set`` does."""
 
         def change(values: Mapping[str, object]) -> None:
             if not self.simulation.monitor.keeps_checkpoints:
