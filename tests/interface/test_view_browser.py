@@ -73,7 +73,7 @@ class Browser:
         return int(re.search(r"step ([\d,]+) of", self.text).group(1).replace(",", ""))
 
     def press(self, label):
-        self.driver.execute_script(PRESS, label).click()
+        wait_for(lambda: self.driver.execute_script(PRESS, label).click() is None)  # the page may just redraw it
 
 
 def wait_for(condition):
