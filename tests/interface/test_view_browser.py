@@ -155,6 +155,6 @@ def test_a_run_is_watched_and_steered(watched, tmp_path):
     wait_for(lambda: first.driver.execute_script(PRESS, "Press again to stop"))
     first.press("Press again to stop")
     assert process.wait(PATIENCE_S) == 75
-    wait_for(lambda: "ended: the live view" in first.text)
+    wait_for(lambda: "ended: stopped by the live view" in first.text)
     assert (out / "summary.json").exists()
     first.driver.quit()
