@@ -211,6 +211,7 @@ class LocalMessages:
 
     def start_receiving(self):
         """They come by themselves."""
+        self._number_come = 0
 
     def start_sending(self, number):
         """Post a copy."""
@@ -219,12 +220,16 @@ class LocalMessages:
 
     def arrivals(self):
         """One after the other."""
-        for number, (array, rank, _) in enumerate(self._incoming):
+        while self._number_come < len(self._incoming):
+            array, rank, _ = self._incoming[self._number_come]
             self._communicator.wait_all([(array, rank)])
-            yield number
+            self._number_come += 1
+            yield self._number_come - 1
 
     def complete(self):
-        """They have been posted."""
+        """What goes out has been posted."""
+        for _ in self.arrivals():
+            pass
 
 
 class LocalCommunicator(SerialCommunicator):

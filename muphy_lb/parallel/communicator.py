@@ -59,8 +59,8 @@ class KeptMessages:
             yield self._mpi.Request.Waitany(self._incoming)
 
     def complete(self) -> None:
-        """Wait for all that go out."""
-        self._mpi.Request.Waitall(self._outgoing)
+        """Wait for all."""
+        self._mpi.Request.Waitall([*self._incoming, *self._outgoing])
 
     def __del__(self):
         if not self._mpi.Is_finalized():

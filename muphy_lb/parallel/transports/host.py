@@ -108,8 +108,8 @@ class HostStaged:
                 messages.start_sending(number)
 
         def complete() -> None:
-            for number in messages.arrivals():
-                if up:
+            if up:
+                for number in messages.arrivals():
                     up[number]()
             messages.complete()
 
