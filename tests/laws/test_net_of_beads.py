@@ -69,7 +69,7 @@ def corners_of(simulation):
 
 
 def turned_by(before, after):
-    """Angle about y of the rotation that leads from one set of corners to the other (Kabsch 1976, Acta Cryst. A32)."""
+    """Angle about y of the rotation that leads from one set of corners to the other (Kabsch 1976, from memory)."""
     w, _, vt = np.linalg.svd(before.T @ after)
     turn = w @ np.diag([1.0, 1.0, np.linalg.det(w @ vt)]) @ vt
     return np.arctan2(turn[2, 0] - turn[0, 2], turn[0, 0] + turn[2, 2])
@@ -77,7 +77,7 @@ def turned_by(before, after):
 
 @pytest.mark.parametrize(("coupling", "error"), [("one-way", 1e-3), ("both", 0.02)])
 def test_a_net_keeps_its_form_and_turns_with_half_of_the_shear_rate(tmp_path, coupling, error):
-    """As a sphere does (Jeffery 1922, Proc. R. Soc. A 102, with axes of equal length); plates that are 2.6 diameters
+    """As a sphere does (Jeffery 1922, from memory); plates that are 2.6 diameters
     apart slow down one that acts on the fluid."""
     simulation, edges = sheared(tmp_path, coupling)
     assert len(edges) == 30
