@@ -223,8 +223,9 @@ def _run_case(
         simulation = Solver(case, communicator, geometry)
         say(simulation.describe())
         this = Run(simulation, folder, geometry is not None, clock)
+        del simulation  # a viewer's change may put another in its place
         signals.set_up()
-        with live.shown(simulation, server, say, Path(folder)) if live else nullcontext():
+        with live.shown(this.simulation, server, say, Path(folder)) if live else nullcontext():
             reason, summary = this.execute(signals)
     if is_profiled:
         _tell_profile(folder, summary, say, communicator)

@@ -203,6 +203,35 @@ class Mailbox:
         self.messages = defaultdict(deque)
 
 
+class LocalMessages:
+    """Messages of a rank among several of one process."""
+
+    def __init__(self, communicator, incoming, outgoing):
+        self._communicator, self._incoming, self._outgoing = communicator, incoming, outgoing
+
+    def start_receiving(self):
+        """They come by themselves."""
+        self._number_come = 0
+
+    def start_sending(self, number):
+        """Post a copy."""
+        array, rank, _ = self._outgoing[number]
+        self._communicator.start_send(array, rank)
+
+    def arrivals(self):
+        """One after the other."""
+        while self._number_come < len(self._incoming):
+            array, rank, _ = self._incoming[self._number_come]
+            self._communicator.wait_all([(array, rank)])
+            self._number_come += 1
+            yield self._number_come - 1
+
+    def complete(self):
+        """What goes out has been posted."""
+        for _ in self.arrivals():
+            pass
+
+
 class LocalCommunicator(SerialCommunicator):
     """A rank among several of one process, as far as the halo exchange needs it."""
 
@@ -225,6 +254,10 @@ class LocalCommunicator(SerialCommunicator):
             if message.size != array.size:
                 raise ValueError(f"rank {rank} sent {message.size} populations, rank {self.rank} expects {array.size}")
             array[...] = message
+
+    def kept_messages(self, incoming, outgoing):
+        """Messages that are sent again and again."""
+        return LocalMessages(self, incoming, outgoing)
 
     def swap(self, messages):
         """Send an object to each of some ranks, and receive one from each of them."""

@@ -22,12 +22,13 @@ class RunStatus(NamedTuple):
 
 class Request(NamedTuple):
     """The requests of a monitor after a look: a checkpoint, no step for now, the end of the run, changes of the
-    flow."""
+    flow, a return to the last checkpoint."""
 
     checkpoint: bool = False
     pause: bool = False
     stop: bool = False
     changes: Changes = ()
+    go_back: bool = False
 
 
 class Monitor:
@@ -35,7 +36,7 @@ class Monitor:
 
     Attributes:
         next_step: number of the step of the next look, the same on every rank.
-        keeps_checkpoints: whether the run writes a checkpoint if that is requested.
+        keeps_checkpoints: whether the run writes a checkpoint if that is requested, and can go on from one.
         told: the outcome of the last change that was requested, in words.
     """
 
@@ -58,7 +59,7 @@ class Monitor:
         """Let go of the engine and its memory; its successor has the same nodes."""
 
     def follow(self, simulation: "MonitoredFlow") -> None:
-        """Look at another simulation from now on: the same flow, after a change of its case."""
+        """Look at a simulation from now on: the same flow, after a change of its case, or of its step."""
 
     def close(self) -> None:
         """Look no more."""
@@ -78,18 +79,23 @@ def _change_nothing(changes: Changes) -> str:
     return "these steps take no changes; call sim.run() or sim.step() of a Simulation"
 
 
+def _go_back_nowhere() -> str:
+    return "these steps have no checkpoint to go back to"
+
+
 def poll(
     monitor: Monitor,
     status: Callable[[], RunStatus],
     write_checkpoint: Callable[[], None] = _nothing,
     asked_to_stop: Callable[[], str | None] = _nothing,
     change: Callable[[Changes], str] = _change_nothing,
+    go_back: Callable[[], str] = _go_back_nowhere,
 ) -> str | None:
     """Let a monitor see the present step, for as long as it requests a pause; collective.
 
     Args:
         asked_to_stop: gives another reason to end the run, the same on every rank, which also ends a pause.
-        change: takes changes of the flow, and returns the outcome in words.
+        change, go_back: take changes of the flow, and return to the last checkpoint; both give the outcome in words.
 
     Returns:
         The reason to end the run; None to continue.
@@ -100,6 +106,8 @@ def poll(
             write_checkpoint()
         if request.changes:
             monitor.told = change(request.changes)
+        if request.go_back:
+            monitor.told = go_back()
         if request.stop:
             return ASKED_TO_STOP
         if not request.pause:

@@ -13,7 +13,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property, partial
 
 import numpy as np
@@ -31,7 +31,41 @@ SILENCE_S = 5.0
 PATIENCE_S = VOICE_DELAY_S * LAST_TURN + 2 * SILENCE_S
 # mpirun drops what a rank wrote just before it aborts.
 FORWARD_DELAY_S = 0.2
-SWAP_TAG = 1
+SWAP_TAG, PIECE_TAG = 1, 2  # the second of the first piece of a message, and those of the others follow
+
+
+class KeptMessages:
+    """Messages between the same arrays again and again: MPI matches and checks them once.
+
+    Args:
+        mpi: the module ``mpi4py.MPI``.
+        incoming, outgoing: persistent requests.
+    """
+
+    def __init__(self, mpi, incoming: list, outgoing: list):
+        self._mpi, self._incoming, self._outgoing = mpi, incoming, outgoing
+
+    def start_receiving(self) -> None:
+        """Start all that come in."""
+        self._mpi.Prequest.Startall(self._incoming)
+
+    def start_sending(self, number: int) -> None:
+        """Start one that goes out."""
+        self._outgoing[number].Start()
+
+    def arrivals(self) -> Iterator[int]:
+        """The numbers of those that come in, as they arrive."""
+        for _ in self._incoming:
+            yield self._mpi.Request.Waitany(self._incoming)
+
+    def complete(self) -> None:
+        """Wait for all."""
+        self._mpi.Request.Waitall([*self._incoming, *self._outgoing])
+
+    def __del__(self):
+        if not self._mpi.Is_finalized():
+            for request in (*self._incoming, *self._outgoing):
+                request.Free()
 
 
 class SerialCommunicator:
@@ -195,6 +229,14 @@ class MpiCommunicator:
     def start_receive(self, array, rank: int):
         """Start receiving such an array; returns a request."""
         return self._world.Irecv(array.view(np.uint8), rank)
+
+    def kept_messages(self, incoming: list[tuple], outgoing: list[tuple]) -> KeptMessages:
+        """Messages that are sent again and again. ``incoming``, ``outgoing``: a contiguous array of host memory, the
+        other rank, and a number for each, which tells apart those between two ranks."""
+        world = self._world
+        come = [world.Recv_init(array.view(np.uint8), rank, PIECE_TAG + k) for array, rank, k in incoming]
+        go = [world.Send_init(array.view(np.uint8), rank, PIECE_TAG + k) for array, rank, k in outgoing]
+        return KeptMessages(self._mpi, come, go)
 
     def wait_all(self, requests):
         """Wait for requests."""

@@ -146,13 +146,18 @@ def changed_case(simulation: Solver, changes: Mapping[str, object]) -> Case:
     return as_case(case, [*others, as_override("lattice.time_step_s", simulation.units.time_step_s)])
 
 
+def imposes_alone(simulation: Solver, changes: Mapping[str, object]) -> bool:
+    """Whether changes are such that the engine of a simulation stays. Raises InputError: as of :func:`changed`."""
+    return _imposes_alone(simulation.case, changed_case(simulation, changes))
+
+
 def refuse_while_writing(simulation: Solver, changes: Mapping[str, object]) -> None:
     """Refuse changes during a run into a folder whose observers measure one engine, and average over one period.
 
     Raises:
         InputError: another engine would be needed.
     """
-    if not _imposes_alone(simulation.case, changed_case(simulation, changes)):
+    if not imposes_alone(simulation, changes):
         raise InputError(
             f"change: {', '.join(changes)} cannot change during a run into a folder; values of openings and"
             " the direction of the body force can, as long as the period of the flow stays and no profile is"

@@ -201,14 +201,14 @@ def geometry_of(checkpoint: Checkpoint | None, case: Case, communicator) -> Dist
     return geometry
 
 
-def restore(folder: Path, simulation: Solver) -> Checkpoint:
-    """Continue a simulation from the newest valid checkpoint of a folder; every rank reads its own nodes.
+def newest_for(folder: Path, simulation: Solver) -> Checkpoint:
+    """The newest valid checkpoint of a folder, from which a simulation can go on; collective.
 
     Raises:
         InputError: there is no valid checkpoint, or it belongs to another geometry, lattice, streaming or precision, or
             to other units.
     """
-    communicator, expected = simulation.communicator, _expected(simulation)
+    expected = _expected(simulation)
 
     def check(checkpoint: Checkpoint, file: h5py.File) -> None:
         _refuse_another(checkpoint, simulation)
@@ -220,7 +220,16 @@ def restore(folder: Path, simulation: Solver) -> Checkpoint:
         if changes := changed_keys(checkpoint.case, simulation.case.to_toml(checkpoint.path.parent)):
             LOG.info("changed since the checkpoint: %s", listed(changes))
 
-    checkpoint = from_root(communicator, lambda: newest(folder, check))
+    return from_root(simulation.communicator, lambda: newest(folder, check))
+
+
+def restore(folder: Path, simulation: Solver) -> Checkpoint:
+    """Continue a simulation from the newest valid checkpoint of a folder; every rank reads its own nodes.
+
+    Raises:
+        InputError: as of :func:`newest_for`.
+    """
+    communicator, checkpoint = simulation.communicator, newest_for(folder, simulation)
     populations, rows, sets, sums, actions, links = agreed(communicator, partial(_arrays, checkpoint.path, simulation))
     fields = dict(zip(simulation.engine.fields.evolving, rows, strict=True))
     record = StateRecord(

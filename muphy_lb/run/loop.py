@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
-from muphy_lb.base.errors import MuphyError
+from muphy_lb.base.errors import InputError, MuphyError
 from muphy_lb.base.files.atomic import check_writable, no_link, output_errors, write_text
 from muphy_lb.base.phases import LOOKING, STEPPING, WRITING, phase, spent_on
 from muphy_lb.base.version import __version__
@@ -18,8 +18,8 @@ from muphy_lb.measure.monitor import Changes, RunStatus, poll
 from muphy_lb.measure.observer import Observer, tell_walls
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.parallel import agreed, agreed_on_root, all_agreed
-from muphy_lb.run.changes import Rebalancing, changed, offered_actions, refuse_while_writing, try_change
-from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, restore_memory, write_checkpoint
+from muphy_lb.run.changes import Rebalancing, changed, imposes_alone, offered_actions, refuse_while_writing, try_change
+from muphy_lb.run.checkpoint import checkpoint_path, keep_only, newest_for, restore, restore_memory, write_checkpoint
 from muphy_lb.run.criteria import PERIODIC, STEADY
 from muphy_lb.run.folder import CASE_FILE, CHECKPOINTS, SUMMARY_FILE, FolderLock
 from muphy_lb.run.observers import check_observers, create_observers, remove_files, summarise
@@ -290,13 +290,13 @@ class Run(Loop):
         self._write_case()
 
     def _advance(self, signals) -> str:
-        simulation, last = self.simulation, self.simulation.numerics.steps
-        self.clock.count(occupied(simulation))
-        simulation.state.walls.remember()  # set up once, ahead of the steps that are timed
+        last = self.simulation.numerics.steps
+        self.clock.count(occupied(self.simulation))
+        self.simulation.state.walls.remember()  # set up once, ahead of the steps that are timed
         with self.progress:
-            while simulation.step_number < last:
+            while self.simulation.step_number < last:
                 every = self.rebalancing.every  # before the steps that follow: this one has been observed already
-                if every and (self.clock.steps == 0 or simulation.is_due(every)):
+                if every and (self.clock.steps == 0 or self.simulation.is_due(every)):
                     self.rebalancing.act(self.clock.stepping_s)
                 target = self.next_event(last)
                 is_told = target == last or self.tells_walls(target)
@@ -306,8 +306,8 @@ class Run(Loop):
                 self._act((self.checkpoints,))
                 reason = next(filter(None, verdicts), None)
                 self._stopped_by = "" if reason else self._reason_to_stop(signals) or self._poll(signals) or ""
-                if self._stopped_by and simulation.state.walls.are_measured and not is_told:
-                    self._step_to(simulation.step_number + 1, is_told=True)
+                if self._stopped_by and self.simulation.state.walls.are_measured and not is_told:
+                    self._step_to(self.simulation.step_number + 1, is_told=True)
                     self._act((*self.observers, self.checkpoints))
                 if reason or self._stopped_by:
                     return reason or self._stopped_by
@@ -361,16 +361,26 @@ class Run(Loop):
             stop = self.simulation.communicator.broadcast(self._root_decision()[1] if self._root else None)
             return self._signal(signals) or stop
 
-        options = {"write_checkpoint": self.checkpoints.act, "change": self._change_for_viewer}
-        return self.poll(self.simulation.numerics.steps, asked_to_stop, **options)
+        return self.poll(
+            self.simulation.numerics.steps,
+            asked_to_stop,
+            write_checkpoint=lambda: self.checkpoints.act(),  # a change may bring another writer
+            change=self._change_for_viewer,
+            go_back=self._go_back,
+        )
 
     def _change_for_viewer(self, changes: Changes) -> str:
-        """Take values of openings, with which the case of the folder is the changed one from then on, and act on the
-        flow, whose present step is written again then."""
+        """Take other values of the case, with which that of the folder is the changed one from then on, and act on the
+        flow, whose present step is written again then. For another engine the run goes on as ``resume --set`` does."""
 
         def change(values: Mapping[str, object]) -> None:
-            refuse_while_writing(self.simulation, values)
-            changed(self.simulation, values)
+            if not self.simulation.monitor.keeps_checkpoints:
+                refuse_while_writing(self.simulation, values)
+            if imposes_alone(self.simulation, values):
+                changed(self.simulation, values)
+            else:
+                self.checkpoints.act()
+                self._go_on_with(changed(self.simulation, values))
             agreed_on_root(self.simulation.communicator, self._write_case)
 
         told = try_change(self.simulation, change, changes)
@@ -379,6 +389,30 @@ class Run(Loop):
             for observer in self.observers:
                 observer.forget()
         return told
+
+    def _go_back(self) -> str:
+        """Go on from the newest checkpoint of the folder, with the case as it is now; the outcome in words."""
+        step = self.simulation.step_number
+        try:
+            checkpoint = newest_for(self.folder / CHECKPOINTS, self.simulation)
+        except InputError as error:
+            LOG.warning("step %d: a viewer's return is refused: %s", step, error)
+            return f"there is no checkpoint to go back to; write one first ({error})"
+        self._of_observers(lambda observer: observer.wait())
+        self.simulation.begin_anew()
+        self._go_on_with(self.simulation)
+        LOG.info("step %d: a viewer has gone back to step %d", step, checkpoint.step)
+        return f"back at step {checkpoint.step}"
+
+    def _go_on_with(self, simulation: Solver) -> None:
+        """Go on from the newest checkpoint with a simulation of this flow, and with observers as of a run that is
+        resumed."""
+        self._prepare(simulation, resume=True)
+        self.clock.looks.clear()  # those of the observers before
+        self.simulation, self.rebalancing = simulation, Rebalancing(simulation)
+        self.progress.follow(simulation, self.observers, self.rebalancing)
+        simulation.state.walls.remember()
+        simulation.monitor.follow(simulation)
 
     def _root_decision(self) -> tuple[bool, str | None]:
         """Whether a progress line is due, and rank 0's own reason to stop."""

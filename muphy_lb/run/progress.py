@@ -118,6 +118,10 @@ class Progress:
         shown = is_shown if self._root else False
         self._bar = ProgressBar(simulation.step_number, last, shown, may_end_early)
 
+    def follow(self, simulation: Solver, observers: Sequence[Observer], rebalancing: Rebalancing) -> None:
+        """Tell of these from now on."""
+        self._simulation, self._observers, self._rebalancing = simulation, observers, rebalancing
+
     def __enter__(self) -> "Progress":
         self._bar.__enter__()
         if self._bar.is_drawn:

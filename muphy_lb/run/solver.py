@@ -128,6 +128,11 @@ class Solver(Preparation):
         self._lay_out()
         self.engine = self._build_engine()
 
+    def begin_anew(self) -> None:
+        """An engine without a state, as ahead of the first step; collective."""
+        self.stride, self._has_stride = 1, False
+        self.rebuild()
+
     def impose(self, case: Case) -> None:
         """Take a case that differs from the present one in values of openings, the body force, [run] and [output]
         alone; they hold from the next step on. Where zones, the collision or the force follow from them, the engine is

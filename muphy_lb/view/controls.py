@@ -10,11 +10,12 @@ from bokeh.models import Button, Checkbox, Div, RadioButtonGroup, Select, Slider
 
 from muphy_lb.base.units import time_in_words
 from muphy_lb.output.pictures.theme import THEMES
-from muphy_lb.view.messages import BODY, CUT, ENDED, PAUSED, RUNNING, Demand, Description, Update
+from muphy_lb.view.messages import BODY, CUT, ENDED, GO_BACK, PAUSED, RUNNING, Demand, Description, Update
 from muphy_lb.view.style import SIDE, sheet
 
 AXES = "xyz"
 STOP, REALLY_STOP = "Stop the run", "Press again to stop"
+RETURN, REALLY_RETURN = "Go back to the last checkpoint", "Press again to go back"
 ARMED_MS = 4000
 LEVEL = "isosurface, % of the colours (0: none)"
 FORCE = "flow.acceleration_m_s2"
@@ -37,14 +38,15 @@ class Controls:
         self._level = Slider(start=0, end=99, step=1, value=0, title=LEVEL, **width)
         self._holds = Checkbox(label="hold the colour scale", **width)
         self._pause, self._step = Button(label="Pause", **width), Button(label="One step", **width)
-        self._checkpoint, self._stop = Button(label="Write a checkpoint", **width), Button(label=STOP, **width)
+        self._checkpoint, self._return = Button(label="Write a checkpoint", **width), Button(label=RETURN, **width)
+        self._stop = Button(label=STOP, **width)
         told = HELP + (HELP_OF_FORCE if FORCE in description.changeable else "")
         help_text = Div(text="" if description.is_flat else f"<small>{told}</small>", **width)
         self._values = {
             key: TextInput(title=key, value=_text(numbers), **width) for key, numbers in description.changeable.items()
         }
         choices = (self._field, self._place, self._layer, self._level, self._holds)
-        buttons = (self._pause, self._step, self._checkpoint, self._stop)
+        buttons = (self._pause, self._step, self._checkpoint, self._return, self._stop)
         parts = (*choices, *buttons, *self._values.values(), self._status, help_text)
         self.column = column(Div(text=title, **width), *parts)
 
@@ -84,17 +86,21 @@ class Controls:
     def on_command(self, command: Callable[[str], None]) -> None:
         """Call ``command`` with the word for a button that was pressed."""
 
-        def stop():
-            if self._stop.label == REALLY_STOP:
-                command("stop")
-            else:
-                self._stop.label = REALLY_STOP
-                self._document.add_timeout_callback(lambda: self._stop.update(label=STOP), ARMED_MS)
+        def pressed_twice(button: Button, once: str, twice: str, word: str) -> Callable[[], None]:
+            def press() -> None:
+                if button.label == twice:
+                    command(word)
+                else:
+                    button.label = twice
+                    self._document.add_timeout_callback(lambda: button.update(label=once), ARMED_MS)
+
+            return press
 
         self._pause.on_click(lambda: command("pause" if self._pause.label == "Pause" else "go on"))
         self._step.on_click(lambda: command("step"))
         self._checkpoint.on_click(lambda: command("checkpoint"))
-        self._stop.on_click(stop)
+        self._return.on_click(pressed_twice(self._return, RETURN, REALLY_RETURN, GO_BACK))
+        self._stop.on_click(pressed_twice(self._stop, STOP, REALLY_STOP, "stop"))
 
     def on_value(self, change: Callable[[str, tuple[float, ...]], None]) -> None:
         """Call ``change`` with the dotted key of a value of the case and the numbers that it is to have."""
@@ -144,7 +150,7 @@ class Controls:
         self._pause.disabled = self._step.disabled = self._stop.disabled = is_over
         for choice in (self._field, self._place, self._layer, self._level, self._holds, *self._values.values()):
             choice.disabled = is_over
-        self._checkpoint.disabled = is_over or not update.keeps_checkpoints
+        self._checkpoint.disabled = self._return.disabled = is_over or not update.keeps_checkpoints
 
     def say(self, state: str) -> None:
         """Say what has become of the run."""

@@ -53,8 +53,11 @@ class History:
 
 
 def _append(rows: list, row: tuple) -> bool:
-    """Add a row, unless it is as old as the last one; whether it was added."""
-    if rows and rows[-1][0] >= row[0]:
+    """Add a row, unless it is as old as the last one; whether it was added. A run that goes back forgets the rows
+    behind."""
+    while rows and rows[-1][0] > row[0]:
+        rows.pop()
+    if rows and rows[-1][0] == row[0]:
         return False
     rows.append(row)
     if len(rows) > MOST_POINTS:

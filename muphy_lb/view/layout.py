@@ -15,13 +15,21 @@ from muphy_lb.view.controls import AXES, Controls
 from muphy_lb.view.curves import Curves
 from muphy_lb.view.messages import BODY, CUT, Demand, Description
 from muphy_lb.view.scene import Drawn, Scale, palette
-from muphy_lb.view.style import FRAME, page_sheet, paint, sheet
+from muphy_lb.view.style import AROUND, FRAME, page_sheet, paint, sheet
 
 GONE = "the run has ended without saying why; this is its last picture"
 NO_PICTURE, NO_VALUES = "waiting for the first picture", "no values yet"
 MARGIN = 1.04
 LARGEST_NOTCH = 500.0
 ACKNOWLEDGE = "requestAnimationFrame(() => { drawn.data = {number: source.data.number} })"
+FIT = """
+const fit = () => {
+  const share = Math.max(0.25, Math.min(1, (innerWidth - around[0]) / frame[0], (innerHeight - around[1]) / frame[1]));
+  for (const plot of plots) plot.setv({frame_width: share * frame[0] | 0, frame_height: share * frame[1] | 0});
+};
+addEventListener("resize", fit);
+fit();
+"""
 LOAD_AGAIN = "setTimeout(() => window.location.reload(), 1500)"
 POINT_SIZE = 3
 NO_POINTS: dict[str, list] = {"x": [], "y": []}
@@ -62,6 +70,8 @@ class Layout:
         """Fill a document with the elements, when all their callbacks are known."""
         document.title = f"{self._description.title or 'muphy-lb'}: live view"
         parts = (column(self._cut, self._body), self.controls.column, self.curves.column)
+        plots = {"plots": [self._cut, self._body], "frame": FRAME, "around": AROUND}
+        document.js_on_event("document_ready", CustomJS(args=plots, code=FIT))
         document.add_root(row(*parts, styles={"flex-wrap": "wrap"}, stylesheets=[page_sheet(self._theme)]))
 
     def on_mouse(self, turn: Callable, tilt: Callable, zoom: Callable, reset: Callable) -> None:

@@ -13,7 +13,7 @@ from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.measure.monitor import Changes, Monitor, MonitoredFlow, Request, RunStatus
 from muphy_lb.output.terminal import is_seen
 from muphy_lb.view.gathering import Gathering, describe
-from muphy_lb.view.messages import CHANGE, ENDED, PAUSED, RUNNING, WAITING, Demand, Update
+from muphy_lb.view.messages import CHANGE, ENDED, GO_BACK, PAUSED, RUNNING, WAITING, Demand, Update
 from muphy_lb.view.pace import Pace, Pause
 from muphy_lb.view.page import PageProcess, ServerSocket, open_socket
 
@@ -61,7 +61,13 @@ class Coordinator:
             self.viewers, self._demands = 0, ()
             self.pause.end()
         demands = self._next_demands() if self._page.is_idle else ()
-        request = Request("checkpoint" in commands, self.pause.is_on and not steps_once, "stop" in commands, changes)
+        request = Request(
+            checkpoint="checkpoint" in commands,
+            pause=self.pause.is_on and not steps_once,
+            stop="stop" in commands,
+            changes=changes,
+            go_back=GO_BACK in commands,
+        )
         with_openings = self.viewers > 0 and not self.pause.is_on and self._page.is_idle and self.pace.has_curves()
         return Order(demands, with_openings, request)
 
@@ -172,8 +178,9 @@ class LiveView(Monitor):
         self._gathering.release()
 
     def follow(self, simulation: MonitoredFlow) -> None:
-        """Show another simulation of the same nodes from now on."""
+        """Show a simulation of the same nodes from now on."""
         self._simulation, units = simulation, self._gathering.units
+        self.next_step = simulation.step_number + 1
         self._gathering.follow(simulation)
         if self._gathering.units != units:
             description = describe(simulation, self._gathering)
@@ -249,6 +256,7 @@ def shown(
         server: where the page is, on rank 0; None elsewhere.
     """
     live, address = LiveView(simulation, server, keeps_checkpoints=True), folder / ADDRESS_FILE
+    del simulation  # a change may put another in its place
     if server and not is_seen():
         with atomic_write(address) as temporary:
             temporary.chmod(stat.S_IRUSR | stat.S_IWUSR)

@@ -16,7 +16,8 @@ from muphy_lb.output.pictures.projection import CoarseGrid
 
 MOST_DEMANDS = 8
 CHANGE = "change"
-COMMANDS = ("pause", "go on", "step", "checkpoint", "stop", CHANGE)
+GO_BACK = "go back"
+COMMANDS = ("pause", "go on", "step", "checkpoint", GO_BACK, "stop", CHANGE)
 BODY, CUT = "body", "cut"
 RUNNING, PAUSED, ENDED = "running", "paused", "ended"
 WAITING = "waiting for more steps"
@@ -106,7 +107,7 @@ class Update:
     state: str  #: ``RUNNING``, ``PAUSED``, ``WAITING``, or ``ENDED`` and why
     #: flow rate [m^3/s] and mean pressure [Pa] of every opening by name; empty if not measured now
     openings: dict[str, tuple[float, float]] = field(default_factory=dict)
-    keeps_checkpoints: bool = False  #: whether the run writes one if that is asked for
+    keeps_checkpoints: bool = False  #: whether the run writes one if that is asked for, and goes back to it
     told: str = ""  #: the outcome of the last change that a viewer has asked for
 
 

@@ -8,12 +8,13 @@ from math import ceil
 
 from muphy_lb.base.units import time_in_words
 
-PICTURE_S = 0.05  # shortest time between two pictures [s]
+PICTURE_S = 0.047  # shortest time between two pictures, of which 20 a second are to be seen [s]
 LARGEST_SHARE = 0.1  # share of the time of a run that pictures may take
 MOST_SAVED_S, RESERVED_S = 0.3, 0.25
 """How much time for pictures is saved up while they take less than their share, and how much of it is reserved for
 what a viewer has just asked for [s]."""
-WATCHED_S, UNWATCHED_S = 0.025, 0.4  # time between two looks for what the page has said, with and without viewers [s]
+WATCHED_S, UNWATCHED_S = 0.5 * PICTURE_S, 0.4
+"""Time between two looks for what the page has said, with and without viewers [s]."""
 LONG_S = 1.0  # steps that were asked for at once and take so long are many [s]
 CURVES_S = 0.5  # time between two points of the curves [s]
 GROWTH = 4

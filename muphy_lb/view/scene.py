@@ -255,5 +255,5 @@ def _ends(voxels: np.ndarray) -> np.ndarray:
 def _packed(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     whole = np.zeros((size[1], size[0], 4), dtype=np.uint8)
     rows, columns = (min(n, m) for n, m in zip(image.shape[:2], whole.shape[:2], strict=True))
-    whole[:rows, :columns] = np.round(255.0 * image[:rows, :columns])
+    whole[:rows, :columns] = 255.0 * image[:rows, :columns] + 0.5
     return whole.view(np.uint32)[..., 0]

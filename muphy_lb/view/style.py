@@ -4,7 +4,8 @@ from bokeh.models import GlobalInlineStyleSheet, InlineStyleSheet
 
 from muphy_lb.output.pictures.theme import Theme
 
-FRAME = (640, 500)  # columns and rows of the picture: with its title and axes it fits on a screen of 800 x 600
+FRAME = (640, 500)  # columns and rows of the picture; in a window that is smaller it is smaller, too
+AROUND = (150, 100)  # pixels beside it and above it, for its title, axes and bar of colours
 SIDE, CURVES = 230, (340, 205)
 
 

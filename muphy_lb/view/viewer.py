@@ -32,6 +32,7 @@ ZOOM_PER_NOTCH = 1.0015
 FINE_RAYS, AFFORDED_S = 2, 0.03
 """Rays along the edge of a pixel where the run does not go on, or where drawing with one takes no longer than this."""
 SMALLEST = 0.25  # edge of an image while the flow goes on, over that of the largest
+AHEAD = 1  # A picture is drawn while so many others are on their way to the browser
 TELL_S = 0.25  # time between two changes of the text and the curves of a page
 SETTLED_S = 1.0  # A run that has made all steps that were asked for waits if no others follow within this time
 STILL_S = 0.25  # so long after the last turn of the body it is drawn anew, with finer rays
@@ -215,7 +216,7 @@ class Viewer:
 
     def _draw(self) -> None:
         self._is_stale = True
-        if not self._is_drawing and self._drawn >= self._sent and self._picture is not None:
+        if not self._is_drawing and self._drawn >= self._sent - AHEAD and self._picture is not None:
             self._is_drawing, self._is_stale = True, False
             asyncio.get_running_loop().create_task(self._drawn_once())
 

@@ -28,8 +28,9 @@ from muphy_lb.__main__ import main
 from muphy_lb.run.solver import Solver
 advance = Solver.advance
 def slowly(simulation, n_steps, is_told=True):
-    advance(simulation, n_steps, is_told)
+    n_updates = advance(simulation, n_steps, is_told)
     time.sleep(0.05 * n_steps)
+    return n_updates
 Solver.advance = slowly
 sys.exit(main(sys.argv[1:]))
 """
@@ -72,7 +73,7 @@ class Browser:
         return int(re.search(r"step ([\d,]+) of", self.text).group(1).replace(",", ""))
 
     def press(self, label):
-        self.driver.execute_script(PRESS, label).click()
+        wait_for(lambda: self.driver.execute_script(PRESS, label).click() is None)  # the page may just redraw it
 
 
 def wait_for(condition):
@@ -103,6 +104,29 @@ def watched(tmp_path):
     process.wait()
 
 
+SEEN = """
+const found = [], left = [document];
+while (left.length) for (const element of left.pop().querySelectorAll('*')) {
+  if (element.matches('canvas')) found.push(element.getBoundingClientRect());
+  if (element.shadowRoot) left.push(element.shadowRoot);
+}
+const box = found.sort((one, other) => other.width - one.width)[0];
+return [box.left, box.top, innerWidth - box.right, innerHeight - box.bottom, box.width, box.height]
+"""
+
+
+@pytest.mark.parametrize("size", [(800, 600), (1280, 800)])
+def test_all_of_the_picture_is_seen_at_first(watched, tmp_path, size):
+    browser = Browser(watched[2], tmp_path / "profile")
+    browser.driver.set_window_size(*size)
+    browser.driver.refresh()
+    wait_for(lambda: browser.number > 1)
+    wait_for(lambda: min(browser.driver.execute_script(SEEN)) >= 0)  # scripts of the page make it smaller
+    *_, width, height = browser.driver.execute_script(SEEN)
+    assert width > 0.5 * size[0] and height > 0.4 * size[1]
+    browser.driver.quit()
+
+
 def test_a_run_is_watched_and_steered(watched, tmp_path):
     process, out, url = watched
     first = Browser(url, tmp_path / "first")
@@ -117,6 +141,12 @@ def test_a_run_is_watched_and_steered(watched, tmp_path):
     first.press("Write a checkpoint")
     wait_for(lambda: list((out / "checkpoints").glob(f"*{step + 1}.h5")))
     assert first.step == step + 1
+    first.press("One step")
+    wait_for(lambda: first.step == step + 2)
+    first.press("Go back to the last checkpoint")
+    wait_for(lambda: first.driver.execute_script(PRESS, "Press again to go back"))
+    first.press("Press again to go back")
+    wait_for(lambda: first.step == step + 1 and f"back at step {step + 1}" in first.text)
     second.driver.service.process.kill()
     first.press("Go on")
     number = first.number
@@ -125,6 +155,6 @@ def test_a_run_is_watched_and_steered(watched, tmp_path):
     wait_for(lambda: first.driver.execute_script(PRESS, "Press again to stop"))
     first.press("Press again to stop")
     assert process.wait(PATIENCE_S) == 75
-    wait_for(lambda: "ended: the live view" in first.text)
+    wait_for(lambda: "ended: stopped by the live view" in first.text)
     assert (out / "summary.json").exists()
     first.driver.quit()

@@ -135,6 +135,11 @@ def as_it_is(shown, session):
         again.force_roundtrip()
 
 
+def models_now(shown, session, kind):
+    with as_it_is(shown, session) as page:
+        return models(page, kind)
+
+
 def number_of(shown, session):
     """Number of the picture that a viewer has before them."""
     with as_it_is(shown, session) as page:
@@ -224,6 +229,14 @@ def test_viewers_get_what_they_ask_for_and_command_the_run(shown):
         assert answer.demands == (shown.picture.demand,)
         fire(first, "button_click", button(first, "Pause"))
         assert shown.answer(lambda answer: answer.command).command == "pause"
+
+
+def test_a_return_to_the_last_checkpoint_asks_twice(shown):
+    with shown.viewer() as session:
+        fire(session, "button_click", button(session, "Go back to the last checkpoint"))
+        wait_for(lambda: any(model.label == "Press again to go back" for model in models_now(shown, session, "Button")))
+        fire(session, "button_click", button(session, "Go back to the last checkpoint"))
+        assert shown.answer(lambda answer: answer.command).command == "go back"
 
 
 def test_a_viewer_gives_a_value_of_the_case_another_number(shown):

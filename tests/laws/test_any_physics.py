@@ -4,10 +4,12 @@ A closed flow keeps its mass, a restart changes no bit, nor do ranks and streami
 specification, and what cannot be computed together is refused.
 """
 
+import math
 import sys
 import tomllib
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +18,9 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.registry import PHYSICS, package
 from muphy_lb.case.case import as_case, case_from_dict
 from muphy_lb.domain import STREAMINGS
+from muphy_lb.measure.monitor import Monitor, Request
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
+from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
 from tests.laws.smallest import has, smallest
 
@@ -90,6 +94,43 @@ def test_a_restart_is_going_on_bit_by_bit(name, precision, streaming, tmp_path):
     assert np.array_equal(state(first), state(second))
 
 
+WRITING = {
+    "compute": {"backend": "cpu"},
+    "run": {"steps": N_STEPS},
+    "output": {"series_every_steps": 2, "picture": False, "report": False, "vtk": False},
+}
+
+
+class GoingBack(Monitor):
+    """Asks for a checkpoint, goes back to it some steps later, and once looks no more."""
+
+    next_step, keeps_checkpoints, told = 4, True, ""
+
+    def look(self, status):
+        at = self.next_step
+        self.next_step = 9 if at == 4 else math.inf
+        return Request(checkpoint=at == 4, go_back=at == 9)
+
+
+def gone_back(name: str, folder, communicator=None) -> Run:
+    """A run of the smallest case that has gone back once."""
+    simulation = Solver(smallest(name, **WRITING), communicator)
+    simulation.monitor = GoingBack()
+    run = Run(simulation, folder)
+    run.execute()
+    assert simulation.monitor.told == "back at step 4"
+    return run
+
+
+@EVERY_PHYSICS
+def test_a_run_that_goes_back_to_a_checkpoint_ends_as_one_that_does_not(name, tmp_path):
+    assert np.array_equal(state(gone_back(name, tmp_path / "back").simulation), computed(name, "cpu"))
+    Run(Solver(smallest(name, **WRITING)), tmp_path / "straight").execute()
+    found, expected = (sorted((tmp_path / folder).glob("*.csv")) for folder in ("back", "straight"))
+    assert [path.name for path in found] == [path.name for path in expected]
+    assert [path.read_text() for path in found] == [path.read_text() for path in expected]
+
+
 @EVERY_PHYSICS
 @pytest.mark.parametrize("streaming", [name for name, streaming in STREAMINGS.items() if streaming.in_place])
 def test_in_place_has_the_bits_of_pull_or_is_refused(name, streaming):
@@ -119,8 +160,10 @@ def on_ranks(tmp_path_factory, mpirun):
 @pytest.mark.mpi
 @EVERY_PHYSICS
 def test_ranks_change_no_bit(name, on_ranks):
+    """Nor does going back to a checkpoint on them."""
     for n_ranks in RANKS:
-        assert np.array_equal(on_ranks[f"{name} {n_ranks}"], computed(name, "cpu")), f"{n_ranks} ranks"
+        for what in ("", " back"):
+            assert np.array_equal(on_ranks[f"{name} {n_ranks}{what}"], computed(name, "cpu")), f"{n_ranks} ranks{what}"
 
 
 @pytest.mark.parametrize(("first", "second"), [*combinations(PHYSICS, 2)])
@@ -149,6 +192,8 @@ def main(file: str) -> None:
         for n_ranks, group in groups.items():
             if group:
                 found[f"{name} {n_ranks}"] = state(advanced(smallest(name, compute={"backend": "cpu"}), N_STEPS, group))
+                folder = Path(file).parent / f"{name}_{n_ranks}"
+                found[f"{name} {n_ranks} back"] = state(gone_back(name, folder, group).simulation)
             world.barrier()
     if world.rank == 0:
         np.savez(file, **found)

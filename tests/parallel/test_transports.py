@@ -8,13 +8,24 @@ import pytest
 
 import tests.support
 from muphy_lb.backends import count_gpus
+from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.base.errors import BackendError
+from muphy_lb.base.precision import FP64
 from muphy_lb.domain import STREAMINGS, Exchange
 from muphy_lb.lattice import D2Q9
 from muphy_lb.parallel import SerialCommunicator, choice
 from muphy_lb.parallel.choice import HaloConnector
+from muphy_lb.parallel.communicator import MpiCommunicator
 from muphy_lb.parallel.exchange import bind_exchanges
-from muphy_lb.parallel.transports import DevicePointers, ExchangeTasks, HostStaged, TransportFailure, collectively
+from muphy_lb.parallel.transports import (
+    DevicePointers,
+    ExchangeTasks,
+    HostStaged,
+    TransportFailure,
+    collectively,
+    host,
+)
+from muphy_lb.parallel.transports.host import pieces
 from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
 from tests.vessel import write_case
 
@@ -97,8 +108,6 @@ def choice_task(run):
 
 def connected(monkeypatch, wanted, **makers):
     """What a connector finds if transports are made by these; those not given cannot be made."""
-    from muphy_lb.backends.numpy.backend import NumpyBackend
-    from muphy_lb.base.precision import FP64
     from muphy_lb.parallel.exchange import Halo
 
     class Device(NumpyBackend):
@@ -163,3 +172,76 @@ def test_every_transport_gives_the_bits_of_one_rank(mpirun):
     refused = {record["transport"] for record in records if "refused" in record}
     assert refused <= {"nccl"}, records
     assert all(record["equal"] and record["largest"] > 1e-4 for record in records if "refused" not in record), records
+
+
+def test_a_long_message_is_cut_alike_at_both_ends():
+    assert pieces([0, 5, 5, 7], [3, 4, 6], 2) == [(0, 2, 3, 0), (2, 4, 3, 1), (4, 5, 3, 2), (5, 7, 6, 0)]
+
+
+class Card(NumpyBackend):
+    """A device with memory of its own, in name; copies wait until somebody waits for them, as those of a card do."""
+
+    on_host = False
+
+    def __init__(self):
+        super().__init__(D2Q9, FP64)
+        self.enqueued = []
+
+    def host_buffer(self, size, dtype):
+        return np.zeros(size, dtype)
+
+    def download(self, array, host):
+        return lambda: self.enqueued.append(lambda: np.copyto(host, array))
+
+    upload = download
+
+    def finish_edge(self):
+        while self.enqueued:
+            self.enqueued.pop(0)()
+
+    def edge_mark(self):
+        def wait():
+            while there[0] in self.enqueued:
+                self.enqueued.pop(0)()
+
+        there = [None]
+
+        def mark():
+            there[0] = lambda: None
+            self.enqueued.append(there[0])
+
+        return mark, wait
+
+
+def exchange_in_pieces(n_bytes: int) -> None:
+    """On three ranks of this launcher: messages of several lengths arrive whole, step after step, cut or not."""
+    from mpi4py import MPI
+
+    host.PIECE_BYTES = n_bytes
+    communicator, card = MpiCommunicator(MPI), Card()
+    others = tuple(rank for rank in range(3) if rank != communicator.rank)
+    lengths = [3 + 5 * (communicator.rank + rank) for rank in others]  # the same at both ends
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    plan = Exchange(slice(0, start[-1]), start, slice(start[-1], 2 * start[-1]), start)
+    buffers = tuple(card.zeros(2 * start[-1], np.float64) for _ in range(2))
+    exchanges = HostStaged(communicator, card).bind(others, (plan, plan), buffers)
+    for step in range(6):
+        buffer, exchange = buffers[step % 2], exchanges[step % 2]
+        for j, rank in enumerate(others):
+            buffer[start[j] : start[j + 1]] = 1000 * step + 100 * communicator.rank + 10 * rank + np.arange(lengths[j])
+        exchange.run()
+        card.finish_edge()
+        for j, rank in enumerate(others):
+            came = buffer[start[-1] + start[j] : start[-1] + start[j + 1]]
+            expected = 1000 * step + 100 * rank + 10 * communicator.rank + np.arange(lengths[j])
+            assert np.array_equal(came, expected), (step, rank, came, expected)
+    print("all", flush=True)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("n_bytes", [32, 1 << 20])
+def test_messages_through_the_host_arrive_whole_in_pieces_of_any_length(mpirun, n_bytes):
+    script = f"from tests.parallel.test_transports import exchange_in_pieces; exchange_in_pieces({n_bytes})"
+    done = mpirun(3, ["-c", script])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["all"] * 3

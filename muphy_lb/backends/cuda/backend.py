@@ -246,6 +246,11 @@ class CudaBackend(KernelTable):
         """Launch that copies a page-locked array to the device, on the edge's queue."""
         return lambda: array.copy_to_device(host, stream=self._edge)
 
+    def edge_mark(self):
+        """An event of the edge stream."""
+        mark = event()
+        return partial(mark.record, self._edge), mark.synchronize
+
     def finish_edge(self):
         """Wait for the edge stream."""
         self._edge.synchronize()

@@ -11,7 +11,7 @@ import pytest
 
 from muphy_lb.case.case import load_case
 from muphy_lb.measure.monitor import ASKED_TO_STOP, Monitor, Request
-from muphy_lb.run.changes import changed
+from muphy_lb.run.changes import changed, changed_case
 from muphy_lb.run.loop import COMPLETED, Run
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.solver import Solver
@@ -309,12 +309,46 @@ def test_a_viewer_changes_the_inflow_of_a_run_and_the_log_says_so(shown, tmp_pat
     assert any(update.told == f"set: {INFLOW} = 0.01" for update in page.of(Update))
 
 
-def test_what_a_run_into_a_folder_cannot_change_is_refused_and_the_run_goes_on(shown, unwatched, tmp_path, caplog):
-    simulation, page = shown(change(VISCOSITY, 5e-5))
-    assert Run(simulation, tmp_path).execute()[0] == COMPLETED
-    assert "a viewer's change is refused" in caplog.text and "cannot change during a run into a folder" in caplog.text
-    assert any("cannot change during a run" in update.told for update in page.of(Update))
-    assert simulation.case.fluid.kinematic_viscosity_m2_s == 4e-5
+def test_what_cannot_be_is_refused_and_the_run_goes_on(shown, unwatched, tmp_path, caplog):
+    simulation, page = shown(change(VISCOSITY, -5e-5), command("go back"))
+    run = Run(simulation, tmp_path)
+    assert run.execute()[0] == COMPLETED
+    assert "a viewer's change is refused" in caplog.text and "a viewer's return is refused" in caplog.text
+    assert any("kinematic_viscosity_m2_s" in update.told for update in page.of(Update))
+    assert any("no checkpoint to go back to; write one first" in update.told for update in page.of(Update))
+    assert run.simulation is simulation and simulation.case.fluid.kinematic_viscosity_m2_s == 4e-5
+    assert np.array_equal(simulation.engine.populations(), unwatched)
+
+
+def test_a_viewer_goes_back_to_the_last_checkpoint(shown, unwatched, tmp_path, caplog):
+    """And all that the run writes is what it is without that."""
+    caplog.set_level("INFO")
+    simulation, page = shown(*[GREEDY] * 11, command("checkpoint"), *[GREEDY] * 17, command("go back"), GREEDY)
+    run = Run(simulation, tmp_path / "watched")
+    assert run.execute()[0] == COMPLETED
+    assert steps(page)[28:31] == [29, 30, 13] and "step 30: a viewer has gone back to step 12" in caplog.text
+    assert any(update.told == "back at step 12" for update in page.of(Update))
+    assert np.array_equal(run.simulation.engine.populations(), unwatched)
+    Run(Solver(vessel(**EACH)), tmp_path / "unwatched").execute()
+    series, expected = (sorted((tmp_path / name).glob("*.csv")) for name in ("watched", "unwatched"))
+    assert [path.name for path in series] == [path.name for path in expected] != []
+    assert [path.read_text() for path in series] == [path.read_text() for path in expected]
+
+
+def test_another_viscosity_is_what_a_resumed_run_makes_of_it(shown, tmp_path):
+    simulation, page = shown(*[GREEDY] * 11, change(VISCOSITY, 5e-5), GREEDY)
+    engine, run = weakref.ref(simulation.engine), Run(simulation, tmp_path / "watched")
+    del simulation
+    assert run.execute()[0] == COMPLETED
+    gc.collect()
+    assert engine() is None and any(update.told == f"set: {VISCOSITY} = 5e-05" for update in page.of(Update))
+    first = Solver(vessel(**EACH | {"run": {"steps": 12}}))
+    Run(first, tmp_path / "resumed").execute()
+    case = changed_case(first, {VISCOSITY: 5e-5, "run.steps": N_STEPS})
+    again = Solver(case)
+    Run(again, tmp_path / "resumed", resume=True).execute()
+    assert np.array_equal(run.simulation.engine.populations(), again.engine.populations())
+    assert load_case(tmp_path / "watched" / "case.toml").fluid.kinematic_viscosity_m2_s == 5e-5
 
 
 def test_steps_in_python_take_every_change(shown):
