@@ -88,7 +88,8 @@ def solid_of(case: Case, voxels: Voxels | None = None) -> MovingSolid:
     moved = moving_solid(case)
     if moved is None:
         raise InputError("the case has no solid that loses or gains volume; give one ([dissolution])")
-    _ = is_prepared(case) and _refuse_preparation(case)
+    if is_prepared(case):
+        _refuse_preparation(case)
     return MovingSolid.of(case_voxels(case) if voxels is None else voxels, moved.place)
 
 
