@@ -14,6 +14,8 @@ from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION, curva
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
 from muphy_lb.physics.free_surface.cut import cut_means
 from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, LevelRegion, sphere_region
+from muphy_lb.validation.case import Settings
+from muphy_lb.validation.free_surface.oscillations import Wave, amplitudes
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.support import THROUGH_FLOW, random_nodes, random_owner, random_voxels, with_openings
 
@@ -178,6 +180,16 @@ def test_a_drop_has_the_pressure_of_laplace():
     expected = 3.0 * tension / np.sqrt(flow.mass() / np.pi)
     assert moments[0][inside].mean() / expected == pytest.approx(1.0, abs=0.05)
     assert np.abs(moments[1:]).max() < 1e-3
+
+
+@pytest.mark.parametrize("length", [5, pytest.param(7, marks=pytest.mark.night)])
+def test_the_shortest_waves_of_surface_tension_decay_as_viscosity_asks(length):
+    """At a relaxation time of 0.505, where a pressure that acts a step late feeds them: without its extrapolation these
+    grew, or did not decay."""
+    wave = Wave(length, 1e-3, 1 / 600, tension=1e-2)
+    first, *_, last = np.split(amplitudes(wave, Settings(backend="cpu"), 64, 5), 4)
+    rate = np.log(np.linalg.norm(first) / np.linalg.norm(last)) / (0.75 * 64 * 5)
+    assert rate == pytest.approx(wave.damping, rel=0.1)
 
 
 def test_a_plane_cuts_off_the_share_that_it_was_made_for():

@@ -25,7 +25,7 @@ positive for a drop.
 """
 
 import math
-from itertools import permutations, product
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -412,10 +412,8 @@ def _refined_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal, shape, first)`` of :func:`_refined`."""
     cell, fill, real = at[CELL], at[FILL], precision.real
     _, cx, cy, cz = constants(lattice, precision)
-    zero, ridge, least, most = real(0), real(RIDGE), real(HARDLY), real(1 - HARDLY)
-    count, n_entries = N_TERMS, N_TERMS * N_TERMS
-    row, column = (tuple(entries) for entries in zip(*product(range(count), repeat=2), strict=True))
-    distance, across, solve = distance_node(precision, jit), turned_node(precision, jit), solve_node(precision, jit)
+    least, most, (none, add, solve) = real(HARDLY), real(1 - HARDLY), equations_nodes(precision, jit)
+    distance, across = distance_node(precision, jit), turned_node(precision, jit)
     cut_of, means = cut_node(precision, jit), cut_means_node(precision, jit)
 
     def refined(neighbours, n, parameters, normal, shape, first):
@@ -423,23 +421,16 @@ def _refined_node(lattice, precision, jit, at):
         p, q = across(normal, first)
         place = distance(parameters[fill][n], nx, ny, nz)
         ox, oy, oxx, oyy, oxy = means(normal, place, p, q)
-        matrix = [zero] * n_entries
-        right = [zero] * count
-        for i in range(count):
-            matrix[6 * i] = ridge
+        equations = none()
         for k in range(len(neighbours)):
             share = parameters[fill][neighbours[k]]
             if parameters[cell][neighbours[k]] & INTERFACE and share > least and share < most:
                 link = cx[k + 1], cy[k + 1], cz[k + 1]
                 mx, my, mxx, myy, mxy, z = cut_of(share, link, (normal, p, q), shape, place)
-                term = mxx - oxx, myy - oyy, mxy - oxy, mx - ox, my - oy
-                for i in range(count):
-                    right[i] += term[i] * z
-                for e in range(n_entries):
-                    matrix[e] += term[row[e]] * term[column[e]]
-        return solve(matrix, right)
+                equations = add(equations, (mxx - oxx, myy - oyy, mxy - oxy, mx - ox, my - oy, z))
+        return solve(equations)
 
-    return jit(unroll(refined))
+    return jit(refined)
 
 
 def cut_node(precision, jit):
@@ -499,41 +490,27 @@ def _paraboloid_node(lattice, precision, jit, at):
     along which x is measured."""
     cell, fill, real = at[CELL], at[FILL], precision.real
     _, cx, cy, cz = constants(lattice, precision)
-    zero, one, ridge, least, most = real(0), real(1), real(RIDGE), real(HARDLY), real(1 - HARDLY)
-    count, n_entries = N_TERMS, N_TERMS * N_TERMS
-    row, column = (tuple(entries) for entries in zip(*product(range(count), repeat=2), strict=True))
-    distance, across, solve = distance_node(precision, jit), _frame_node(precision, jit), solve_node(precision, jit)
+    one, least, most, (none, add, solve) = real(1), real(HARDLY), real(1 - HARDLY), equations_nodes(precision, jit)
+    distance, across = distance_node(precision, jit), _frame_node(precision, jit)
 
     def paraboloid(neighbours, n, parameters, normal):
         nx, ny, nz = normal
         (px, py, pz), (qx, qy, qz) = across(nx, ny, nz)
         own = distance(parameters[fill][n], nx, ny, nz)
-        matrix = [zero] * n_entries
-        right = [zero] * count
-        term = [zero] * count
-        for i in range(count):
-            matrix[6 * i] = ridge
+        equations = none()
         for k in range(len(neighbours)):
             share = parameters[fill][neighbours[k]]
             if parameters[cell][neighbours[k]] & INTERFACE and share > least and share < most:
                 ex, ey, ez = cx[k + 1], cy[k + 1], cz[k + 1]
                 x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
                 z = ex * nx + ey * ny + ez * nz + distance(share, nx, ny, nz) - own
-                term[0] = x * x
-                term[1] = y * y
-                term[2] = x * y
-                term[3] = x
-                term[4] = y
-                for i in range(count):
-                    right[i] += term[i] * z
-                for e in range(n_entries):
-                    matrix[e] += term[row[e]] * term[column[e]]
-        a, b, c, h, i = solve(matrix, right)
+                equations = add(equations, (x * x, y * y, x * y, x, y, z))
+        a, b, c, h, i = solve(equations)
         tx, ty, tz = nx - h * px - i * qx, ny - h * py - i * qy, nz - h * pz - i * qz
         scale = one / real(math.sqrt(tx * tx + ty * ty + tz * tz))
         return (a, b, c), (tx * scale, ty * scale, tz * scale), (px, py, pz)
 
-    return jit(unroll(paraboloid))
+    return jit(paraboloid)
 
 
 def _frame_node(precision, jit):
@@ -552,29 +529,51 @@ def _frame_node(precision, jit):
     return jit(across)
 
 
-def solve_node(precision, jit):
-    """Node function that solves a symmetric positive definite system, given as a tuple row by row (Gauss, Jordan)."""
-    zero, count, n_entries = precision.real(0), N_TERMS, N_TERMS * N_TERMS
-    pivot, other = (tuple(rows) for rows in zip(*permutations(range(count), 2), strict=True))
-    n_pairs = len(pivot)
+def equations_nodes(precision, jit):
+    """Node functions of normal equations: ``()`` -> those of the ridge alone; ``(equations, terms)`` -> with the square
+    of an equation, whose right side is the last term; ``(equations)`` -> their solution (Gauss, Jordan). Equations are
+    the rows of the upper triangle, each with its right side."""
+    zero, one, ridge = (precision.real(x) for x in (0, 1, RIDGE))
+    count, width, n_others = N_TERMS, N_TERMS + 1, N_TERMS - 1
+    entries = [(i, j) for i, j in combinations_with_replacement(range(width), 2) if i < count]
+    row, column = (tuple(places) for places in zip(*entries, strict=True))
+    n_entries, diagonal = len(entries), tuple(entries.index((i, i)) for i in range(count))
+    n_full, held = (
+        count * width,
+        tuple(entries.index((min(i, j), max(i, j))) for i in range(count) for j in range(width)),
+    )
+    others = tuple(tuple(i for i in range(count) if i != pivot) for pivot in range(count))
 
-    def solve(matrix, right):
+    def none():
         m = [zero] * n_entries
-        x = [zero] * count
+        for i in range(count):
+            m[diagonal[i]] = ridge
+        return m
+
+    def add(equations, terms):
+        m = [zero] * n_entries
         for e in range(n_entries):
-            m[e] = matrix[e]
+            m[e] = equations[e] + terms[row[e]] * terms[column[e]]
+        return m
+
+    def solve(equations):
+        m = [zero] * n_full
+        x = [zero] * count
+        for e in range(n_full):
+            m[e] = equations[held[e]]
+        for p in range(count):
+            scale = one / m[7 * p]
+            for j in range(width):
+                m[6 * p + j] *= scale
+            for o in range(n_others):
+                factor = m[6 * others[p][o] + p]
+                for j in range(width):
+                    m[6 * others[p][o] + j] -= factor * m[6 * p + j]
         for i in range(count):
-            x[i] = right[i]
-        for p in range(n_pairs):
-            factor = m[5 * other[p] + pivot[p]] / m[6 * pivot[p]]
-            x[other[p]] -= factor * x[pivot[p]]
-            for k in range(count):
-                m[5 * other[p] + k] -= factor * m[5 * pivot[p] + k]
-        for i in range(count):
-            x[i] /= m[6 * i]
+            x[i] = m[6 * i + 5]
         return x
 
-    return jit(unroll(solve))
+    return jit(unroll(none)), jit(unroll(add)), jit(unroll(solve))
 
 
 PARABOLOID = Operator("paraboloid", _tension, _tension_node, named(CELL, FILL, TENSION))

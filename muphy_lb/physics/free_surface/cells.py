@@ -41,6 +41,9 @@ SUPPORT = "support"
 """Name of the field: how far the stress below the surface of an interface cell bears the body force, up to
 ``SUPPORTED``: liquid at rest, and films, are supported, falling drops are not."""
 SUPPORTED = 6
+LAST_TENSION = "last_tension"
+"""Name of the field, with surface tension: the density that it added to an interface cell in the step before; 0 if the
+cell is new."""
 BUBBLE = "bubble"
 """Name of the field, if gas is compressed: number of the region of gas that a gas or interface cell belongs to."""
 

@@ -17,14 +17,12 @@ it has to go round them.
 """
 
 import math
-from itertools import product
 
 import numpy as np
 
 from muphy_lb.lattice import combined
 from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import constants, joined, named
-from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.free_surface.capillarity import (
     HARDLY,
     N_TERMS,
@@ -35,11 +33,11 @@ from muphy_lb.physics.free_surface.capillarity import (
     curvature_of,
     curvature_of_node,
     distance_node,
+    equations_nodes,
     normal_node,
     plane_distance,
     plane_share,
     share_node,
-    solve_node,
     surface_normal,
 )
 from muphy_lb.physics.free_surface.capillarity import curvature as curvature_away_from_walls
@@ -270,10 +268,9 @@ def _fit_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal, wall)`` of :func:`_fit`; it tilts the normal by H and I."""
     cell, fill, cosine, real = at[CELL], at[FILL], at[COS_ANGLE], precision.real
     _, cx, cy, cz = constants(lattice, precision)
-    count, n_entries = N_TERMS, N_TERMS * N_TERMS
-    zero, one, two, ridge, heavy, parallel = (real(x) for x in (0, 1, 2, RIDGE, HEAVY, MEETING * MEETING))
+    zero, one, two, heavy, parallel = (real(x) for x in (0, 1, 2, HEAVY, MEETING * MEETING))
     layer, cut_of = layer_distance_node(lattice, precision, jit, at), _cut_node(precision, jit)
-    at_wall, add, solve = _at_wall_node(precision, jit), _equation_node(precision, jit), solve_node(precision, jit)
+    at_wall, (none, add, solve) = _at_wall_node(precision, jit), equations_nodes(precision, jit)
 
     def paraboloid(neighbours, n, parameters, normal, wall):
         (nx, ny, nz), (wx, wy, wz) = normal, wall
@@ -282,25 +279,21 @@ def _fit_node(lattice, precision, jit, at):
         px, py, pz = (wx - facing * nx) / sine, (wy - facing * ny) / sine, (wz - facing * nz) / sine
         qx, qy, qz = ny * pz - nz * py, nz * px - nx * pz, nx * py - ny * px
         own = layer(neighbours, n, parameters, normal, (wall, (qx, qy, qz)))
-        matrix = [zero] * n_entries
-        right = [zero] * count
-        for i in range(count):
-            matrix[6 * i] = ridge
         slope, depth = at_wall(facing, sine, own, parameters[cosine])
-        matrix, right = add(matrix, right, (heavy * two * depth, zero, zero, heavy, zero), heavy * slope)
+        equations = add(none(), (heavy * two * depth, zero, zero, heavy, zero, heavy * slope))
         for k in range(len(neighbours)):
             ex, ey, ez = cx[k + 1], cy[k + 1], cz[k + 1]
             kind, share = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
             z, is_known = cut_of(kind, share, ex * nx + ey * ny + ez * nz - own, normal)
             if is_known:
                 x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
-                matrix, right = add(matrix, right, (x * x, y * y, x * y, x, y), z)
-        a, b, c, h, i = solve(matrix, right)
+                equations = add(equations, (x * x, y * y, x * y, x, y, z))
+        a, b, c, h, i = solve(equations)
         tx, ty, tz = nx - h * px - i * qx, ny - h * py - i * qy, nz - h * pz - i * qz
         scale = one / real(math.sqrt(tx * tx + ty * ty + tz * tz))
         return a, b, c, h, i, (tx * scale, ty * scale, tz * scale)
 
-    return jit(unroll(paraboloid))
+    return jit(paraboloid)
 
 
 def _cut_node(precision, jit):
@@ -334,23 +327,6 @@ def _at_wall_node(precision, jit):
         return slope, min(max((to_wall - own * facing) / sine, zero), deepest)
 
     return jit(at_wall)
-
-
-def _equation_node(precision, jit):
-    """Node function that adds the square of an equation to normal equations: ``(matrix, right, terms, value)``."""
-    zero, count, n_entries = precision.real(0), N_TERMS, N_TERMS * N_TERMS
-    row, column = (tuple(entries) for entries in zip(*product(range(count), repeat=2), strict=True))
-
-    def add(matrix, right, terms, value):
-        m = [zero] * n_entries
-        x = [zero] * count
-        for e in range(n_entries):
-            m[e] = matrix[e] + terms[row[e]] * terms[column[e]]
-        for i in range(count):
-            x[i] = right[i] + terms[i] * value
-        return m, x
-
-    return jit(unroll(add))
 
 
 CONTACT_ANGLE = Operator("contact-angle", _tension, _tension_node, joined(PARABOLOID.parameters, named(COS_ANGLE)))

@@ -69,20 +69,17 @@ def cut_means_node(precision, jit):
 
     not_zero = jit(not_zero)
 
-    def face(sums, side, way, rest, lines):
-        (tj, tk), (pi, pj, pk), (qi, qj, qk) = lines
+    def face(sums, side, way, rest, line):
+        (tj, tk, sj, sk), (pi, px, pd), (qi, qx, qd) = line
         area, sx, sy, sxx, syy, sxy = sums
         start_j, start_k = rest * tk, rest * tj
-        a, b, c, d = (-half - start_j) / tj, (half - start_j) / tj, (start_k - half) / tk, (start_k + half) / tk
+        a, b, c, d = (-half - start_j) * sj, (half - start_j) * sj, (start_k - half) * sk, (start_k + half) * sk
         low, high = max(min(a, b), min(c, d)), min(max(a, b), max(c, d))
         if high <= low:
             return sums
-        if way < zero:
-            low, high = high, low
-        j, k, v, w = start_j + low * tj, start_k - low * tk, start_j + high * tj, start_k - high * tk
-        x, p = pi * side + pj * j + pk * k, pi * side + pj * v + pk * w
-        y, q = qi * side + qj * j + qk * k, qi * side + qj * v + qk * w
-        twice = x * q - p * y
+        x, y = pi * side + px * rest, qi * side + qx * rest
+        twice = (high - low) * way * (x * qd - y * pd)
+        x, y, p, q = x + low * pd, y + low * qd, x + high * pd, y + high * qd
         mixed = two * (x * y + p * q) + x * q + p * y
         sxx += twice * (x * (x + p) + p * p)
         syy += twice * (y * (y + q) + q * q)
@@ -91,10 +88,13 @@ def cut_means_node(precision, jit):
     face = jit(face)
 
     def both(sums, distance, ni, nj, nk, p, q):
+        (pi, pj, pk), (qi, qj, qk) = p, q
         tj, tk = not_zero(nk), not_zero(nj)
-        square, lines = tj * tj + tk * tk, ((tj, tk), p, q)
-        sums = face(sums, half, one, (distance - half * ni) / square, lines)
-        return face(sums, -half, -one, (distance + half * ni) / square, lines)
+        inverse = one / (tj * tj + tk * tk)
+        first, second = (pi, pj * tk + pk * tj, pj * tj - pk * tk), (qi, qj * tk + qk * tj, qj * tj - qk * tk)
+        line = (tj, tk, one / tj, one / tk), first, second
+        sums = face(sums, half, one, (distance - half * ni) * inverse, line)
+        return face(sums, -half, -one, (distance + half * ni) * inverse, line)
 
     both = jit(both)
 

@@ -33,6 +33,7 @@ from muphy_lb.model.model import (
 from muphy_lb.operators import COMPRESSIBLE, Operator
 from muphy_lb.operators.moments import AFTER_COLLISION, macroscopic
 from muphy_lb.physics.free_surface.bubbles import Bubbles
+from muphy_lb.physics.free_surface.capillarity import NO_TENSION
 from muphy_lb.physics.free_surface.cells import (
     BARED,
     BUBBLE,
@@ -44,6 +45,7 @@ from muphy_lb.physics.free_surface.cells import (
     GAS_DEVIATION,
     IN_BUBBLES,
     INTERFACE,
+    LAST_TENSION,
     LIQUID,
     MASS,
     ONE_PRESSURE,
@@ -97,6 +99,10 @@ def free_surface(
     if bubbles is not None:
         parameters = {**parameters, BUBBLE: FieldValue(BUBBLE), DEVIATIONS: bubbles.table}
         flow = flow.with_fields(NUMBERS).with_actions(bubbles)
+    kept = () if capillarity is NO_TENSION else (LAST_TENSION,)
+    if kept:
+        parameters = {**parameters, LAST_TENSION: FieldValue(LAST_TENSION)}
+        flow = flow.with_fields(Field(LAST_TENSION, is_state=True))
     force = flow.force
     force_parameters = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
     given = {**OWN, **force_parameters, **parameters, GAS_DEVIATION: gas_deviation}
@@ -105,7 +111,7 @@ def free_surface(
         (exchange(force, capillarity, ONE_PRESSURE if bubbles is None else IN_BUBBLES),),
         given,
         reads=(ARRIVING, STORED, CELLS, FILLS, *((BUBBLE,) if bubbles is not None else ())),
-        writes=(ARRIVING, CELL, MASS, SUPPORT),
+        writes=(ARRIVING, CELL, MASS, SUPPORT, *kept),
         where=_surface(INTERFACE),
     )
     after = _conversion(force, force_parameters, bubbles is not None)

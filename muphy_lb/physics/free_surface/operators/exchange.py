@@ -31,6 +31,10 @@ then has the inertia of half a voxel. The bracket is bounded by the weight of ha
 pressure of surface tension, so that splashes stay stable. Whether the body force is borne, s, is measured by the share
 of g_i that E(x - c_i / 2) shows, above or below a half, and counted over ``SUPPORTED`` steps, since sound disturbs it.
 
+The curvature is that of the fillings before the step, and its pressure would act a step late: what swings with omega
+would gain omega^2 / 2, which exceeds the damping of short waves where the surface tension exceeds a few times the
+viscosity. So it is extrapolated by the change in the step before.
+
 With surface tension A is the share of the face between two interface cells that is wet if the surface is a plane along
 or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell
 only when that is full; the other lets liquid into cells that the surface has not reached, which makes the filling of a
@@ -77,12 +81,14 @@ from muphy_lb.physics.free_surface.cells import (
     FILLED,
     FLUID,
     INTERFACE,
+    LAST_TENSION,
     LIQUID,
     MASS,
     ONE_PRESSURE,
     OPENING,
     SUPPORT,
     SUPPORTED,
+    TURNING,
     WALL,
     density_node,
 )
@@ -187,14 +193,18 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         gas: ``(n, parameters)`` -> density, minus 1, of the pressure of the gas.
     """
     scheme = scheme_of(capillarity)
-    parameters = joined(named(CELL, MASS, FILL, SUPPORT), gas.parameters, force.parameters, capillarity.parameters)
+    own = (CELL, MASS, FILL, SUPPORT) if capillarity is NO_TENSION else (CELL, MASS, FILL, SUPPORT, LAST_TENSION)
+    parameters = joined(named(*own), gas.parameters, force.parameters, capillarity.parameters)
 
     def reference(arriving, leaving, neighbours, n, lattice, parameters):
         cell, fill = parameters[CELL], parameters[FILL]
         f = leaving + rest_populations(lattice)
         momentum = combined(lattice.c.T, f) + AFTER_COLLISION * force.reference(n, parameters)
         u = COMPRESSIBLE.velocity(momentum, added(f))
-        tension = capillarity.reference(neighbours, n, lattice, parameters)
+        now = tension = capillarity.reference(neighbours, n, lattice, parameters)
+        if capillarity is not NO_TENSION:
+            before = parameters[LAST_TENSION][n]
+            tension = np.where(before == 0.0, now, now + (now - before))
         deviation = gas.reference(n, parameters) + tension
         rho, is_fast = np.broadcast_to(1.0 + deviation, n.shape), added(u * u) > MOST_SPEED**2
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
@@ -221,6 +231,8 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         arriving[0] -= np.where(is_pocket, RELAXED * np.maximum(density - rho, 0.0), 0.0)
         parameters[MASS][n] = mass
         cell[n] = _decided(mass, 1.0 + added(arriving), beside, (is_alone, is_fast), scheme.hysteresis)
+        if capillarity is not NO_TENSION:
+            parameters[LAST_TENSION][n] = np.where(cell[n] & TURNING, 0.0, now)
 
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (capillarity, gas))
@@ -284,13 +296,15 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     state_at = state_node(*how, COMPRESSIBLE, AFTER_COLLISION)
     scheme = scheme_of(capillarity)
     gas_at, tension_at = gas.node(*how, at), capillarity.node(*how, at)
+    extrapolated, keep = _last_tension_nodes(capillarity, precision, jit, at)
     held_of = _held_node(*how, at, scheme)
     complete, outcome_of = _complete_node(*how, at, scheme.nearest), _outcome_node(*how, scheme.hysteresis)
 
     def cross(arriving, leaving, neighbours, n, parameters):
         force = force_at(n, parameters)
         _, ux, uy, uz, _, _, _ = state_at(leaving, force)
-        tension, square = tension_at(neighbours, n, parameters), ux * ux + uy * uy + uz * uz
+        now, square = tension_at(neighbours, n, parameters), ux * ux + uy * uy + uz * uz
+        tension = extrapolated(now, n, parameters)
         deviation = gas_at(n, parameters) + tension
         held, counts = held_of(arriving, leaving, neighbours, n, parameters)
         state = deviation, ux, uy, uz, of_speed * square
@@ -298,9 +312,27 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
         kind, changed = outcome_of(arriving, changed, held, counts, deviation, of_speed * square)
         parameters[mass][n] = held
         parameters[cell][n] = kind
+        keep(now, kind, n, parameters)
         return changed
 
     return jit(cross)
+
+
+def _last_tension_nodes(capillarity: Operator, precision, jit, at):
+    """Node functions ``(now, n, parameters)`` -> surface tension a step ahead, and ``(now, kind, n, parameters)``
+    that keeps it for the next step, unless the cell turns."""
+    if capillarity is NO_TENSION:
+        return jit(lambda now, n, parameters: now), jit(lambda now, kind, n, parameters: None)
+    last, zero = at[LAST_TENSION], precision.real(0)
+
+    def extrapolated(now, n, parameters):
+        before = parameters[last][n]
+        return now if before == zero else now + (now - before)
+
+    def keep(now, kind, n, parameters):
+        parameters[last][n] = zero if kind & TURNING else now
+
+    return jit(extrapolated), jit(keep)
 
 
 def _held_node(lattice, precision, jit, at, scheme: Scheme):
