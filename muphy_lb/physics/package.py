@@ -92,8 +92,9 @@ class Physics(MeasuredPhysics):
         return inf
 
     def restarted(self, view: FlowView, before: int) -> dict[str, np.ndarray]:
-        """Fields of the local nodes, as of :meth:`initial_fields`, with which it goes on when its steps, as long as
-        ``before`` steps of the flow so far, become as long as ``view.stride``."""
+        """Fields of the local nodes, as of :meth:`initial_fields`, with which it goes on from a state of perhaps another
+        case, whose steps were as long as ``before`` steps of the flow, where they are as long as ``view.stride``;
+        collective."""
         return {}
 
     def initial_flow(self, view: PreparedView) -> tuple[np.ndarray, np.ndarray] | None:
