@@ -504,7 +504,7 @@ class ScalarPhysics(Physics):
         links = view.local_field(f"{self.name}{POPULATIONS}{OF_LINKS}")
         near, is_populated = NeighbourValues(view.domain, view.communicator), links & POPULATED != 0
         codes = near.places(self.scalars[0].lattice.c[1:], slice(0, view.domain.n_nodes))
-        is_needed = is_populated | (near.with_ghosts(is_populated[None])[0][codes] & (codes >= 0)).any(axis=0)
+        beside = near.with_ghosts(is_populated[None])[0][np.maximum(codes, 0)] & (codes >= 0)
         carrier, tolerance = self.carrier_of(view), ROUNDING * np.finfo(PRECISIONS[view.case.compute.precision].real).eps
         rows = np.array([view.local_field(row) for row in self.scalars[0].carrier_rows])
         is_wrong = np.abs(rows - carrier).max(axis=0) > tolerance
@@ -513,7 +513,7 @@ class ScalarPhysics(Physics):
             largest = view.communicator.maximum(float(np.abs(leaving).max(initial=0.0)))
             sums = np.sum([view.local_field(row) for row in each.rows], axis=0, dtype=np.float64)
             is_wrong |= np.abs(sums - leaving * carrier.sum(axis=0)) > tolerance * largest
-        return view.communicator.total(int((is_wrong & is_needed).sum())) > 0
+        return view.communicator.total(int((is_wrong & (is_populated | beside.any(axis=0))).sum())) > 0
 
     def restarted_at_rest(self, view) -> dict[str, np.ndarray]:
         """The same without gradients."""
