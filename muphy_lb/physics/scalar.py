@@ -387,7 +387,7 @@ class ScalarPhysics(Physics):
         scalars: these.
     """
 
-    goes_on_in_frozen_flow = True
+    goes_on_in_frozen_flow = is_carried = True
 
     def __init__(self, *scalars: CarriedScalar):
         self.scalars = scalars = tuple(replace(each, group=self.name) for each in scalars)
@@ -505,7 +505,10 @@ class ScalarPhysics(Physics):
         near, is_populated = NeighbourValues(view.domain, view.communicator), links & POPULATED != 0
         codes = near.places(self.scalars[0].lattice.c[1:], slice(0, view.domain.n_nodes))
         beside = near.with_ghosts(is_populated[None])[0][np.maximum(codes, 0)] & (codes >= 0)
-        carrier, tolerance = self.carrier_of(view), ROUNDING * np.finfo(PRECISIONS[view.case.compute.precision].real).eps
+        carrier, tolerance = (
+            self.carrier_of(view),
+            ROUNDING * np.finfo(PRECISIONS[view.case.compute.precision].real).eps,
+        )
         rows = np.array([view.local_field(row) for row in self.scalars[0].carrier_rows])
         is_wrong = np.abs(rows - carrier).max(axis=0) > tolerance
         for each in self.scalars:

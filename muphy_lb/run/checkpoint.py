@@ -43,7 +43,7 @@ from muphy_lb.geometry.source import Geometry
 from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.records import WallForce
 from muphy_lb.parallel import agreed, agreed_on_root, from_root
-from muphy_lb.run.changes import TIME_STEP
+from muphy_lb.run.changes import TIME_STEP, refuse_frozen
 from muphy_lb.run.folder import (
     ACTIONS,
     CASE_FILE,
@@ -218,6 +218,8 @@ def newest_for(folder: Path, simulation: Solver) -> Checkpoint:
         for record in checkpoint.wall_forces.values():
             WallForce.from_record(record)
         if changes := changed_keys(checkpoint.case, simulation.case.to_toml(checkpoint.path.parent)):
+            for change in changes:
+                refuse_frozen(simulation, checkpoint.step, change.split(" was ")[0])
             LOG.info("changed since the checkpoint: %s", listed(changes))
 
     return from_root(simulation.communicator, lambda: newest(folder, check))

@@ -67,18 +67,33 @@ def test_longer_steps_of_a_replay_lead_to_the_same_values():
     assert error.max() < 0.01
 
 
-@pytest.mark.parametrize("stopped_at", [663, 750, 831])
+@pytest.mark.parametrize("stopped_at", [863, 1350, 1409])
 def test_a_restart_changes_no_bit(stopped_at, tmp_path):
-    """Also in the beats that are stored."""
-    case = beating(run=REPLAYED | {"frozen_step_s": 0.02})
+    """Also in the beats that are stored, and in longer steps."""
+    slow = {"period_s": 4.0 * PERIOD_S, "cosine": [0.6]}
+    run = {"frozen_after_s": 14.0, "replayed_instants": 32, "frozen_step_s": 1.0}
+    case = beating(waveform=slow, run=run)
     simulation = simulate(case, stopped_at)
     write_checkpoint(checkpoint_path(tmp_path, simulation.step_number), simulation, {})
     resumed = Solver(case, SerialCommunicator())
     restore(tmp_path, resumed)
     for each in (simulation, resumed):
-        each.advance(900 - each.step_number)
-    assert np.array_equal(scalars(simulation), scalars(resumed))
+        each.advance(1500 - each.step_number)
+    assert np.array_equal(scalars(simulation), scalars(resumed)) and resumed.stride == 8
     assert simulation.beat.difference == resumed.beat.difference
+
+
+def test_what_a_frozen_flow_does_not_follow_is_refused(tmp_path):
+    """Also where a run is resumed with it."""
+    clot = {"name": "clot", "permeability_m2": 1e-6, "box_m": [[3e-3, 2e-3, -1.0], [7e-3, 5e-3, 1.0]]}
+    simulation = simulate(beating(run=REPLAYED, porous_medium=[clot]), 810)
+    for key, value in (("porous_medium.clot.permeability_m2", 1e-8), ("openings.inlet.profile", "plug")):
+        with pytest.raises(InputError, match=f"{key} would change nothing"):
+            changes.changed(simulation, {key: value})
+    write_checkpoint(checkpoint_path(tmp_path, 810), simulation, {})
+    faster = Solver(beating(speed_m_s=4e-4, run=REPLAYED, porous_medium=[clot]), SerialCommunicator())
+    with pytest.raises(InputError, match="openings.inlet.velocity_m_s would change nothing"):
+        restore(tmp_path, faster)
 
 
 @pytest.fixture(scope="module")
