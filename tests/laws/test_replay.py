@@ -16,6 +16,7 @@ from tests.channel import OPEN, changed, open_channel, simulate
 
 RANKS = (1, 2, 3)
 PERIOD_S, FROZEN_S = 1.007, 8.0  # 100.7 steps a beat
+WALTZ = {"period_s": 0.7 * PERIOD_S, "cosine": [0.1]}
 REPLAYED = {"frozen_after_s": FROZEN_S, "replayed_instants": 32}
 
 
@@ -157,6 +158,10 @@ def test_the_summary_tells_how_much_the_beats_differ(tmp_path):
         ({"run": {"replayed_instants": 40}}, "has replayed_instants but no frozen_after_s"),
         ({"run": REPLAYED | {"replayed_instants": 120}}, "a beat of 1.007 s has 100 steps: set .* = 25"),
         ({"run": REPLAYED | {"frozen_after_s": 1.0}}, "set run.frozen_after_s = 3.53 or more"),
+        (
+            {"run": REPLAYED, "flow": {"acceleration_m_s2": [1e-4, 0.0, 0.0], "waveform": WALTZ}},
+            "the flow would never repeat itself",
+        ),
     ],
 )
 def test_what_cannot_be_replayed_is_refused(sections, message):
