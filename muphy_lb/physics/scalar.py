@@ -513,9 +513,10 @@ class ScalarPhysics(Physics):
         is_wrong = np.abs(rows - carrier).max(axis=0) > tolerance
         for each in self.scalars:
             leaving = np.sum([view.local_field(name) for name in each.stored_values], axis=0, dtype=np.float64)
-            largest = view.communicator.maximum(float(np.abs(leaving).max(initial=0.0)))
-            sums = np.sum([view.local_field(row) for row in each.rows], axis=0, dtype=np.float64)
-            is_wrong |= np.abs(sums - leaving * carrier.sum(axis=0)) > tolerance * largest
+            rows = np.array([view.local_field(row) for row in each.rows], dtype=np.float64)
+            wrong = np.abs(rows.sum(axis=0) - leaving * carrier.sum(axis=0))
+            largest = max(float(np.abs(values).max(initial=0.0)) for values in (leaving, rows))
+            is_wrong |= wrong > tolerance * view.communicator.maximum(largest)
         return view.communicator.total(int((is_wrong & (is_populated | beside.any(axis=0))).sum())) > 0
 
     def restarted_at_rest(self, view) -> dict[str, np.ndarray]:

@@ -79,3 +79,13 @@ def test_a_wall_that_begins_to_act_finds_populations(monkeypatch):
         acting.step(1)
         found.append(acting.model_field("drug"))
     assert np.abs(found[0] - found[1]).max() < 1e-3 * found[1].max()
+
+
+def test_a_state_that_goes_on_keeps_its_populations():
+    """Also those of a species of which next to nothing is left."""
+    case = smallest("species", "age", compute={"backend": "cpu"})
+    simulation, other = Solver(case), Solver(case)
+    simulation.step(500)
+    other.state.go_on_from(simulation.state.record())
+    found, expected = other.state.fields(), simulation.state.fields()
+    assert all(np.array_equal(found[name], row) for name, row in expected.items())
