@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -183,7 +184,8 @@ def _refuse_fixed(path: str) -> None:
 def refuse_frozen(simulation: Solver, step: int, path: str) -> None:
     """Raise InputError for a key that the flow does not follow behind a step, since it is frozen."""
     section, *_ = names = path.split(".")
-    is_felt = section in PHYSICS and not package(section).is_carried
+    physics: Any = package(section) if section in PHYSICS else None
+    is_felt = physics is not None and not physics.is_carried
     if step >= simulation.frozen_from and (is_felt or OF_A_FLOW.intersection(names)):
         raise InputError(
             f"change: {path} would change nothing, since the flow is frozen from step {simulation.frozen_from}"
