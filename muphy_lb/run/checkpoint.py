@@ -76,6 +76,7 @@ from muphy_lb.setup.distribute import DistributedGeometry
 
 LOG = logging.getLogger(__name__)
 LEFT_OVER = ".step_*.tmp"
+SAME_STEP = {f"lattice.{key}" for key in TIME_STEP}  # which of them gives the time step, that is compared by itself
 SCALES = ("geometry", "lattice", "openings", "walls", "fluid")  # a velocity of the case may fix the time step
 BELONGS_TO = {  # what a state belongs to, in words, and the sections of the case that say so
     "lattice": ("velocity set", ("lattice",)),
@@ -218,8 +219,8 @@ def newest_for(folder: Path, simulation: Solver) -> Checkpoint:
         for record in checkpoint.wall_forces.values():
             WallForce.from_record(record)
         if changes := changed_keys(checkpoint.case, simulation.case.to_toml(checkpoint.path.parent)):
-            for change in changes:
-                refuse_frozen(simulation, checkpoint.step, change.split(" was ")[0])
+            for path in {change.split(" was ")[0] for change in changes} - SAME_STEP:
+                refuse_frozen(simulation, checkpoint.step, path)
             LOG.info("changed since the checkpoint: %s", listed(changes))
 
     return from_root(simulation.communicator, lambda: newest(folder, check))
