@@ -130,7 +130,7 @@ def test_a_solid_that_is_gone_ends_the_course(dissolve):
             "run.frozen_after_s is given, and the command freezes each flow",
         ),
         ({"compute": {"streaming": "aa"}}, "compute.streaming is 'aa'.*: set compute.streaming = 'pull'"),
-        ({"species": [{**FRONT["species"][0], "bolus": {"start_s": 1.0}}]}, "takes what moves its solid as steady"),
+        ({"species": [{**FRONT["species"][0], "bolus": {"start_s": 1.0}}]}, "takes the species as steady"),
         ({"dissolution": None}, "has no solid that dissolves or grows"),
         ({"geometry": {"shape": None, "spacing_m": None, "options": None, "file": "a.h5"}}, "is prepared, without the"),
     ],

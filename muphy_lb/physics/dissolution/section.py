@@ -77,12 +77,10 @@ def rules(given: Mapping) -> Iterator[str]:
             f"has no rate of {species} at walls.{wall}, by which the solid of [{KEY}] could move; give one, as in"
             f" species_uptake_m_s = {{ {species} = 1e-4 }} there"
         )
-    reacts = any("rate" in each for each in carried)
-    changing = [each for each in carried if reacts or each.get("name") == species]
-    courses = [f"{each.get('name')}.{key}" for each in changing for key in ("bolus", "waveform") if key in each]
+    courses = [key for each in carried if each.get("name") == species for key in ("bolus", "waveform") if key in each]
     if courses:
         yield (
-            f"has species.{courses[0]}, and [{KEY}] takes what moves its solid as steady between two steps of the"
+            f"has species.{species}.{courses[0]}, and [{KEY}] takes the species as steady between two steps of the"
             " surface; leave it out"
         )
 
