@@ -171,7 +171,9 @@ class MovingSolid:
         """
         solid, beyond = self._is_solid(self.levels(shares)), 0.0
         places = [self._along(voxel, vector, offset, solid) for offset in ALONG]
-        for sign, order in ((1.0, places), (-1.0, places[::-1])):
+        far, exists = places[-1]
+        within = [*places[:-1], (far, exists & solid.flat[far])]  # behind a thin solid is another surface's fluid
+        for sign, order in ((1.0, places), (-1.0, within[::-1])):
             stock = shares if sign > 0.0 else np.where(self.has_room, 1.0 - shares, 0.0)
             rest, left = np.maximum(sign * lost, 0.0), stock.reshape(-1).copy()
             for there, exists in order:

@@ -132,7 +132,7 @@ class Beat(Action):
 
     def state(self) -> dict[str, np.ndarray]:
         """How much is stored, of which beat, and what has been seen of it."""
-        belongs_to = np.array([self.last, self.n_instants], dtype=np.int64)
+        belongs_to = np.array([self.last, self.n_instants, self._period])
         found = {"stored": self._n_stored, "differs": self._differs, "largest": self._largest}
         return {name: np.array([value]) for name, value in found.items()} | {"belongs_to": belongs_to}
 

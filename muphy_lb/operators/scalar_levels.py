@@ -94,8 +94,9 @@ def _into_walls(lattice: Lattice, walled: np.ndarray) -> np.ndarray:
     return np.array([walled >> bit & 1 for bit in bits])
 
 
-def _sent(lattice: Lattice, h, momentum, stride) -> np.ndarray:
-    """(Q, ...) populations of the carrier that leave nodes."""
+def sent(lattice: Lattice, h, momentum, stride) -> np.ndarray:
+    """(Q, ...) populations of the carrier that leave nodes with these h (...) and momenta along x, y, z, in steps of
+    the scalar as long as ``stride`` of the flow."""
     weights = lattice.w.reshape(-1, *(1 for _ in np.shape(h)))
     velocity = stride * np.array(momentum)
     return weights * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2)) * h
@@ -105,10 +106,10 @@ def _advance(lattice: Lattice, scalars, source, n, parameters) -> None:
     opposite, moving, stride = lattice.opposite, np.arange(1, lattice.q), parameters[STRIDE]
     walled, excess, excess_before = (parameters[name] for name in (LINKS, CARRIER + OLD, CARRIER))
     momentum, momentum_before = ([parameters[name + of] for name in CARRYING_FIELDS] for of in (OLD, ""))
-    arriving = _sent(lattice, 1.0 + excess[source], [each[source] for each in momentum], stride)
+    arriving = sent(lattice, 1.0 + excess[source], [each[source] for each in momentum], stride)
     arriving = arriving[moving, moving - 1]
-    left = _sent(lattice, 1.0 + excess[n], [each[n] for each in momentum], stride)
-    left_before = _sent(lattice, 1.0 + excess_before[n], [each[n] for each in momentum_before], stride)
+    left = sent(lattice, 1.0 + excess[n], [each[n] for each in momentum], stride)
+    left_before = sent(lattice, 1.0 + excess_before[n], [each[n] for each in momentum_before], stride)
     is_wall, returned = _into_walls(lattice, walled[n]) != 0, left[opposite[1:]]
     arriving, was = np.where(is_wall, returned, arriving), left_before[opposite[1:]]
     excess_before[n] = excess[n] + (arriving - returned).sum(axis=0)

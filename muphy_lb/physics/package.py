@@ -45,6 +45,7 @@ class Physics(MeasuredPhysics):
             then computed from the velocity, or set by a user.
         methods: functions ``(simulation, ...)`` that a simulation with this physics has as methods, by name.
         goes_on_in_frozen_flow: whether it is computed in a flow that stays as it is (``run.frozen_after_s``).
+        is_carried: whether the flow carries it and does not feel it, so that it may change in such a flow.
         follows_darcy: whether a body force alone drives one fluid that fills all nodes, so that the flow has a
             permeability.
         displacement: the two fluids that it has, for commands on rocks; None if it has no second one.
@@ -56,6 +57,7 @@ class Physics(MeasuredPhysics):
     sets_pressure: ClassVar[bool] = False
     methods: ClassVar[Mapping[str, Callable]] = MappingProxyType({})
     goes_on_in_frozen_flow: ClassVar[bool] = False
+    is_carried: ClassVar[bool] = False
     follows_darcy: ClassVar[bool] = True
     displacement: ClassVar[Displacement | None] = None
     wall_exchange: ClassVar[WallExchange | None] = None
@@ -92,8 +94,9 @@ class Physics(MeasuredPhysics):
         return inf
 
     def restarted(self, view: FlowView, before: int) -> dict[str, np.ndarray]:
-        """Fields of the local nodes, as of :meth:`initial_fields`, with which it goes on when its steps, as long as
-        ``before`` steps of the flow so far, become as long as ``view.stride``."""
+        """Fields of the local nodes, as of :meth:`initial_fields`, with which it goes on from a state, perhaps of
+        another case, whose steps were as long as ``before`` steps of the flow; now they are as long as
+        ``view.stride``; collective."""
         return {}
 
     def initial_flow(self, view: PreparedView) -> tuple[np.ndarray, np.ndarray] | None:

@@ -26,12 +26,14 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP16, PRECISIONS
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, LocalDomain, ScalarBoundary, ScalarSet
+from muphy_lb.engine.transfers import NeighbourValues
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice, scalar_lattice
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
+    A_STEP_AGO,
     AT_NEIGHBOURS,
     BEFORE,
     Field,
@@ -42,7 +44,7 @@ from muphy_lb.model.model import (
     Where,
 )
 from muphy_lb.operators.observers import CARRYING_FIELDS, N_AXES, STORE_CARRYING, WALLED
-from muphy_lb.operators.scalar_levels import KEPT, MARKED, MEMORY, OLD, carried_by_levels
+from muphy_lb.operators.scalar_levels import KEPT, MARKED, MEMORY, OLD, carried_by_levels, sent
 from muphy_lb.operators.scalar_transport import (
     CARRIER,
     GAIN,
@@ -67,6 +69,7 @@ from muphy_lb.setup.advice.costs import BYTES_PER_DIRECTION
 POPULATIONS = "_populations"  # behind the name of a scalar
 CARRIER_DIFFUSIVITY = 0.5  # of cs2, with relaxation times of 1
 TINY = 1e-300
+ROUNDING = 64.0  # in units of the last digit
 NOTHING = 0.05  # share of a gradient in populations, below which rounding and higher moments hide it
 FASTEST = 0.05  # speed [voxels a step] up to which diffusion along a flow is slower by at most 4 u^2, 1 %
 SMALL_DECAY = 0.1  # share in a step up to which the rate of a decay is right to 0.1 %
@@ -384,7 +387,7 @@ class ScalarPhysics(Physics):
         scalars: these.
     """
 
-    goes_on_in_frozen_flow = True
+    goes_on_in_frozen_flow = is_carried = True
 
     def __init__(self, *scalars: CarriedScalar):
         self.scalars = scalars = tuple(replace(each, group=self.name) for each in scalars)
@@ -424,6 +427,11 @@ class ScalarPhysics(Physics):
             found |= each.start(np.full(1, each.initial))
         return found
 
+    @property
+    def has_levels(self) -> bool:
+        """Whether the scalars are carried without populations where that can be."""
+        return all(each.has_levels for each in self.scalars)
+
     def longest_stride(self, max_speed: float) -> float:
         """Steps of a frozen flow of that speed [voxels a step] that one of the scalars may take."""
         return min(
@@ -433,7 +441,18 @@ class ScalarPhysics(Physics):
         )
 
     def restarted(self, view, before: int) -> dict[str, np.ndarray]:
-        """The scalars leave their nodes as in steps of another length: with their sources and gradients."""
+        """The scalars leave their nodes as in steps of another length: with their sources and gradients; in steps as
+        long as before they do where populations have become needed, as beside a wall that lets nothing through no
+        more."""
+        if before == view.stride and not self._lacks_populations(view):
+            return {}
+        if not self.has_levels:
+            return self._restarted_populations(view, before)
+        found = self.conducting(view, self.restarted_at_rest(view), is_steady=True)
+        return found | dict(zip(self.scalars[0].carrier_rows, self.carrier_of(view), strict=True))
+
+    def _restarted_populations(self, view, before: int) -> dict[str, np.ndarray]:
+        """The same of scalars that have populations everywhere."""
         carrier, found = self.carrier_of(view), self.restarted_at_rest(view)
         for each in self.scalars:
             left = np.array([view.local_field(row) for row in each.rows], dtype=np.float64)
@@ -441,19 +460,64 @@ class ScalarPhysics(Physics):
             odd, share = 0.5 * (left - left[each.lattice.opposite]), each.over(view.stride).conducts
             share = share / each.over(before).conducts if abs(each.over(before).conducts) > NOTHING else 0.0
             found |= {row: found[row] + share * part for row, part in zip(each.rows, odd, strict=True)}
-            if each.has_levels:
-                rates = view.stride / before, each.over(before).reflected, each.over(view.stride).reflected
-                found[each.memory] = self._memory(view, each, found.get(each.gained, 0.0), *rates)
         return found
 
-    def _memory(self, view, scalar: CarriedScalar, gained, longer: float, before: float, now: float) -> np.ndarray:
-        """(n,) memories of a step where steps become longer and shares reflected others; what has changed in the last
-        step goes on, if that is known. ``gained``: half of what a node gains in a longer step."""
-        h, change = 1.0 + view.local_field(scalar.carrier), 0.0
-        if abs(before) > NOTHING:
-            of_source = view.local_field(scalar.gained) if scalar.has_source else 0.0
-            change = view.local_field(scalar.memory) / (before * h) + of_source
-        return now * h * (longer * change - gained)
+    def conducting(
+        self, view, found: dict[str, np.ndarray], is_steady: bool = False, is_first: bool = False
+    ) -> dict[str, np.ndarray]:
+        """Fields of scalars, with memories that belong to their populations; collective.
+
+        Args:
+            found: fields of the local nodes, where nothing is conducted.
+            is_steady: whether the populations shall have their gradients, as where they change slowly.
+            is_first: whether the carrier is at rest, ahead of the first step.
+        """
+        for each in self.scalars if self.has_levels else ():
+            if each.name in found and np.size(found[each.rows[0]]) > 1:
+                found |= self._conducting(view, each, found, is_steady, is_first)
+        return found
+
+    def _conducting(self, view, scalar: CarriedScalar, found, is_steady: bool, is_first: bool) -> dict[str, np.ndarray]:
+        """With e_q what leaves beside B h_q, the memory is the sum of e_q(x - c_q) - r (A(x - c_q) - T) h_q'(t - 1)
+        (:mod:`muphy_lb.operators.scalar_levels`); of a gradient, e_q = (1 - 1 / odd rate) w_q c_q . grad T h."""
+        lattice, own, ones = scalar.lattice, scalar.over(view.stride), np.ones(view.domain.n_nodes)
+        before = scalar_at_rest(lattice, ones) if is_first else self.carrier_of(view, A_STEP_AGO)
+        near, left = NeighbourValues(view.domain, view.communicator), np.array([found[row] for row in scalar.rows])
+        value, gained = found[scalar.name] * ones, found.get(scalar.gained, 0.0) * ones
+        codes = near.places(lattice.c[1:], slice(0, ones.size))
+        places = np.where(codes >= 0, codes, np.arange(ones.size))  # links into walls return what a node sends
+        around, beside = near.with_ghosts(np.array([value, value - gained])), np.zeros_like(left)
+        if is_steady:
+            slopes = 0.5 * (around[0][places] - around[0][places[lattice.opposite[1:] - 1]])
+            beside[1:] = own.conducts * lattice.w[1:, None] * slopes * self.carrier_of(view).sum(axis=0)
+        memory, all_beside = own.reflected * gained * before[0], near.with_ghosts(beside)
+        for q, back in enumerate(lattice.opposite[1:], start=1):
+            code, place = codes[back - 1], places[back - 1]
+            arriving = np.where(code >= 0, all_beside[q][place], beside[back])
+            memory += arriving - own.reflected * (around[1][place] - value) * before[back]
+        return dict(zip(scalar.rows, left + beside, strict=True)) | {scalar.memory: memory}
+
+    def _lacks_populations(self, view) -> bool:
+        """Whether populations are needed where there have been none: their sums are not what leaves; collective."""
+        if not self.has_levels:
+            return False
+        links = view.local_field(f"{self.name}{POPULATIONS}{OF_LINKS}")
+        near, is_populated = NeighbourValues(view.domain, view.communicator), links & POPULATED != 0
+        codes = near.places(self.scalars[0].lattice.c[1:], slice(0, view.domain.n_nodes))
+        beside = near.with_ghosts(is_populated[None])[0][np.maximum(codes, 0)] & (codes >= 0)
+        carrier, tolerance = (
+            self.carrier_of(view),
+            ROUNDING * np.finfo(PRECISIONS[view.case.compute.precision].real).eps,
+        )
+        rows = np.array([view.local_field(row) for row in self.scalars[0].carrier_rows])
+        is_wrong = np.abs(rows - carrier).max(axis=0) > tolerance
+        for each in self.scalars:
+            leaving = np.sum([view.local_field(name) for name in each.stored_values], axis=0, dtype=np.float64)
+            rows = np.array([view.local_field(row) for row in each.rows], dtype=np.float64)
+            wrong = np.abs(rows.sum(axis=0) - leaving * carrier.sum(axis=0))
+            largest = max(float(np.abs(values).max(initial=0.0)) for values in (leaving, rows))
+            is_wrong |= wrong > tolerance * view.communicator.maximum(largest)
+        return view.communicator.total(int((is_wrong & (is_populated | beside.any(axis=0))).sum())) > 0
 
     def restarted_at_rest(self, view) -> dict[str, np.ndarray]:
         """The same without gradients."""
@@ -462,9 +526,14 @@ class ScalarPhysics(Physics):
             found |= each.over(view.stride).start(view.local_field(each.name), carrier=carrier)
         return found
 
-    def carrier_of(self, view) -> np.ndarray:
-        """(Q, n) populations of the carrier on this rank."""
-        return np.array([view.local_field(row) for row in self.scalars[0].carrier_rows])
+    def carrier_of(self, view, of: str = "") -> np.ndarray:
+        """(Q, n) populations of the carrier that leave nodes of this rank; ``of``: ``A_STEP_AGO`` for a step before."""
+        if not self.has_levels:
+            return np.array([view.local_field(row) for row in self.scalars[0].carrier_rows])
+        first = self.scalars[0]
+        momentum = np.zeros((N_AXES, view.domain.n_nodes))
+        momentum[: first.dimension] = [view.local_field(name + of) for name in CARRYING_FIELDS[: first.dimension]]
+        return sent(first.lattice, 1.0 + view.local_field(first.carrier + of).astype(np.float64), momentum, view.stride)
 
     def describe(self) -> str:
         """Where the scalars have no ripples, as text."""

@@ -84,7 +84,7 @@ class OutletFluxes:
 
     def _flows(self) -> np.ndarray | list[float] | None:
         """(n_outlets,) fluid, or carrier, that leaves through each outlet in a step, on rank 0."""
-        if self._by_carrier:
+        if self._by_carrier or self._view.beat:  # openings() stay as they are while a beat is replayed
             entering = self._entering(self._carrier)
             return None if entering is None else -entering[self._outlets]
         states, units = self._view.openings(), self._view.units

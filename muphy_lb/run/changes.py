@@ -9,10 +9,12 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.registry import PHYSICS, package
 from muphy_lb.case.boundaries import ANSWERING
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.fluid import FlowSection
@@ -45,7 +47,8 @@ ACCELERATION = "acceleration_m_s2"
 
 ROUND_OFF = 1e-9
 
-OF_A_FLOW = {"flow", "fluid", "lattice", "rotation_rad_s", *IMPOSED}
+OF_OPENINGS = {"profile", "profile_file", "non_reflecting", *ANSWERING}
+OF_A_FLOW = {"flow", "fluid", "lattice", "rotation_rad_s", "slip", *IMPOSED, *OF_OPENINGS}
 """Names in the dotted keys of what a frozen flow does not follow."""
 
 FROZEN = "run.frozen_after_s"
@@ -136,7 +139,7 @@ def changed_case(simulation: Solver, changes: Mapping[str, object]) -> Case:
     for path in changes:
         _refuse_fixed(path)
         if FROZEN not in changes:
-            _refuse_frozen(simulation, path)
+            refuse_frozen(simulation, simulation.step_number, path)
     before = simulation.case
     case = as_case(before, [as_override(path, value) for path, value in changes.items()])
     is_kept = before.fluid.viscosity_m2_s == case.fluid.viscosity_m2_s and before.fluid == case.fluid
@@ -178,8 +181,12 @@ def _refuse_fixed(path: str) -> None:
         )
 
 
-def _refuse_frozen(simulation: Solver, path: str) -> None:
-    if simulation.step_number >= simulation.frozen_from and OF_A_FLOW.intersection(path.split(".")):
+def refuse_frozen(simulation: Solver, step: int, path: str) -> None:
+    """Raise InputError for a key that the flow does not follow behind a step, since it is frozen."""
+    section, *_ = names = path.split(".")
+    physics: Any = package(section) if section in PHYSICS else None
+    is_felt = physics is not None and not physics.is_carried
+    if step >= simulation.frozen_from and (is_felt or OF_A_FLOW.intersection(names)):
         raise InputError(
             f"change: {path} would change nothing, since the flow is frozen from step {simulation.frozen_from}"
             f" on; change {FROZEN} as well, to a later time or to None"

@@ -43,7 +43,7 @@ from muphy_lb.geometry.source import Geometry
 from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.records import WallForce
 from muphy_lb.parallel import agreed, agreed_on_root, from_root
-from muphy_lb.run.changes import TIME_STEP
+from muphy_lb.run.changes import TIME_STEP, refuse_frozen
 from muphy_lb.run.folder import (
     ACTIONS,
     CASE_FILE,
@@ -76,6 +76,7 @@ from muphy_lb.setup.distribute import DistributedGeometry
 
 LOG = logging.getLogger(__name__)
 LEFT_OVER = ".step_*.tmp"
+SAME_STEP = {f"lattice.{key}" for key in TIME_STEP}  # which of them gives the time step, that is compared by itself
 SCALES = ("geometry", "lattice", "openings", "walls", "fluid")  # a velocity of the case may fix the time step
 BELONGS_TO = {  # what a state belongs to, in words, and the sections of the case that say so
     "lattice": ("velocity set", ("lattice",)),
@@ -218,6 +219,8 @@ def newest_for(folder: Path, simulation: Solver) -> Checkpoint:
         for record in checkpoint.wall_forces.values():
             WallForce.from_record(record)
         if changes := changed_keys(checkpoint.case, simulation.case.to_toml(checkpoint.path.parent)):
+            for path in {change.split(" was ")[0] for change in changes} - SAME_STEP:
+                refuse_frozen(simulation, checkpoint.step, path)
             LOG.info("changed since the checkpoint: %s", listed(changes))
 
     return from_root(simulation.communicator, lambda: newest(folder, check))

@@ -227,9 +227,8 @@ class State:
             populations = np.stack([self._moved(row, gather) for row in populations])
             fields = {name: self._moved(row, gather) for name, row in fields.items()}
         self.restart_from(populations, record.step, record.initial_mass, fields)
-        if record.stride != self._flow.stride:
-            for physics in self._flow.physics:
-                self.set_fields(physics.restarted(self._flow, record.stride))
+        for physics in self._flow.physics:
+            self.set_fields(physics.restarted(self._flow, record.stride))
         if engine.feedback:
             engine.feedback.restore(_left(record.feedback, engine.feedback.record()))
         names = [each.name for each in engine.model.particles]

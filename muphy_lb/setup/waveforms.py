@@ -91,10 +91,11 @@ def periods_s(case: Case) -> dict[str, float]:
 
 def refuse_other_periods(case: Case) -> None:
     """Raise InputError where what repeats itself in a case does so with periods that have no common multiple, although
-    the run is to become periodic, or the heart muscle around a coronary bed beats beside the flow."""
+    the run is to become periodic, a beat is replayed, or the heart muscle around a coronary bed beats beside the
+    flow."""
     periods = periods_s(case)
     muscles = [key for key in periods if key.endswith(".muscle_pressure")]
-    if not (case.run.periodic_tolerance or muscles) or len(periods) < 2:
+    if not (case.run.periodic_tolerance or case.run.replayed_instants or muscles) or len(periods) < 2:
         return
     longest = max(periods, key=lambda key: periods[key])
     for key, period_s in periods.items():

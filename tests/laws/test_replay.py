@@ -7,6 +7,7 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.physics.scalar_series import OutletFluxes
 from muphy_lb.run import changes
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
@@ -15,6 +16,7 @@ from tests.channel import OPEN, changed, open_channel, simulate
 
 RANKS = (1, 2, 3)
 PERIOD_S, FROZEN_S = 1.007, 8.0  # 100.7 steps a beat
+WALTZ = {"period_s": 0.7 * PERIOD_S, "cosine": [0.1]}
 REPLAYED = {"frozen_after_s": FROZEN_S, "replayed_instants": 32}
 
 
@@ -67,18 +69,44 @@ def test_longer_steps_of_a_replay_lead_to_the_same_values():
     assert error.max() < 0.01
 
 
-@pytest.mark.parametrize("stopped_at", [663, 750, 831])
+@pytest.mark.parametrize("stopped_at", [863, 1350, 1409])
 def test_a_restart_changes_no_bit(stopped_at, tmp_path):
-    """Also in the beats that are stored."""
-    case = beating(run=REPLAYED | {"frozen_step_s": 0.02})
+    """Also in the beats that are stored, and in longer steps."""
+    slow = {"period_s": 4.0 * PERIOD_S, "cosine": [0.6]}
+    run = {"frozen_after_s": 14.0, "replayed_instants": 32, "frozen_step_s": 1.0}
+    case = beating(waveform=slow, run=run)
     simulation = simulate(case, stopped_at)
     write_checkpoint(checkpoint_path(tmp_path, simulation.step_number), simulation, {})
     resumed = Solver(case, SerialCommunicator())
     restore(tmp_path, resumed)
     for each in (simulation, resumed):
-        each.advance(900 - each.step_number)
-    assert np.array_equal(scalars(simulation), scalars(resumed))
+        each.advance(1500 - each.step_number)
+    assert np.array_equal(scalars(simulation), scalars(resumed)) and resumed.stride == 8
     assert simulation.beat.difference == resumed.beat.difference
+
+
+def test_outlets_of_a_replay_tell_the_mean_of_what_leaves_now():
+    """Not over the flow rate at the end of the beat, which openings() keeps."""
+    told = []
+    for run, by_carrier in (({}, True), (REPLAYED, False)):
+        simulation = simulate(beating(run=run), 1025)
+        age = next(each for each in simulation.physics if each.name == "age")
+        fluxes = OutletFluxes(simulation, age.scalars[0], age.carrier, by_carrier)
+        told.append(fluxes.means_si(fluxes.numbers()))
+    assert told[1] == pytest.approx(told[0], rel=1e-4)
+
+
+def test_what_a_frozen_flow_does_not_follow_is_refused(tmp_path):
+    """Also where a run is resumed with it."""
+    clot = {"name": "clot", "permeability_m2": 1e-6, "box_m": [[3e-3, 2e-3, -1.0], [7e-3, 5e-3, 1.0]]}
+    simulation = simulate(beating(run=REPLAYED, porous_medium=[clot]), 810)
+    for key, value in (("porous_medium.clot.permeability_m2", 1e-8), ("openings.inlet.profile", "plug")):
+        with pytest.raises(InputError, match=f"{key} would change nothing"):
+            changes.changed(simulation, {key: value})
+    write_checkpoint(checkpoint_path(tmp_path, 810), simulation, {})
+    faster = Solver(beating(speed_m_s=4e-4, run=REPLAYED, porous_medium=[clot]), SerialCommunicator())
+    with pytest.raises(InputError, match="openings.inlet.velocity_m_s would change nothing"):
+        restore(tmp_path, faster)
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +158,10 @@ def test_the_summary_tells_how_much_the_beats_differ(tmp_path):
         ({"run": {"replayed_instants": 40}}, "has replayed_instants but no frozen_after_s"),
         ({"run": REPLAYED | {"replayed_instants": 120}}, "a beat of 1.007 s has 100 steps: set .* = 25"),
         ({"run": REPLAYED | {"frozen_after_s": 1.0}}, "set run.frozen_after_s = 3.53 or more"),
+        (
+            {"run": REPLAYED, "flow": {"acceleration_m_s2": [1e-4, 0.0, 0.0], "waveform": WALTZ}},
+            "the flow would never repeat itself",
+        ),
     ],
 )
 def test_what_cannot_be_replayed_is_refused(sections, message):

@@ -79,7 +79,8 @@ def set_species(simulation: SettableFlow, name: str, values) -> None:
     given = simulation.scattered("set_species", values, 1)[0]
     now = [given if other == name else simulation.local_field(other) for other in names]
     physics.refuse_unfit(simulation, now, simulation.stride)
-    simulation.set_fields(physics.started(now, name, physics.carrier_of(simulation), simulation.stride))
+    found = physics.started(now, name, physics.carrier_of(simulation), simulation.stride)
+    simulation.set_fields(physics.conducting(simulation, found))
 
 
 def _names(view) -> tuple[str, ...]:
@@ -191,7 +192,7 @@ class Species(ScalarPhysics):
                 values = read_field(view.case.folder / section.initial_file, wanted, view.header, view.domain)[:, 0]
             starts.append(values)
         self.refuse_unfit(view, starts)
-        return self.scalars[0].carrier_start() | self.started(starts)
+        return self.scalars[0].carrier_start() | self.conducting(view, self.started(starts), is_first=True)
 
     def refuse_unfit(self, view: PreparedView, values: Sequence[np.ndarray], stride: int = 1) -> None:
         """Refuse values (n,) or (1,) of all species at which a rate law is not finite, or too fast for the step;

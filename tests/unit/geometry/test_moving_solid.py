@@ -134,3 +134,13 @@ def test_any_solid_has_areas(seed):
     nodes = cut_links(build_nodes(voxels), voxels.wall_shape)
     areas = link_areas(nodes, NeighbourSearch(nodes), np.arange(nodes.n_nodes))
     assert (areas >= 0.0).all() and areas.max() <= 2.0
+
+
+@pytest.mark.parametrize("profile", [(0.0, 1.0, 0.0), (0.3, 1.0, 0.3)])
+def test_a_thin_solid_grows_on_the_side_of_the_flux(profile):
+    shares = np.zeros((1, 7, 7))
+    shares[..., 2:5] = profile
+    solid, voxel = MovingSolid(box(7), "grain", shares), np.arange(7) * 7 + 2
+    grown, beyond = solid.moved(shares, voxel, np.tile([1, 0, 0], (7, 1)), np.full(7, -0.2))
+    assert grown[0, :, 2] - shares[0, :, 2] == pytest.approx(0.2) and beyond == 0.0
+    assert np.array_equal(grown[..., 3:], shares[..., 3:])
