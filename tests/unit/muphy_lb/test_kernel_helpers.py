@@ -1,5 +1,6 @@
 """Helpers compile kernels that are asked for beside this process; what they cannot do stays to it."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -69,6 +70,16 @@ def test_a_kernel_that_will_be_launched_is_compiled_by_a_helper(two):
     assert wait_for(path) and is_loaded(kernel, 8.0)
     helpers.ahead(kernel, (np.ones(4),))
     assert len(two._processes) == 1  # it is kept: nobody is asked for it
+
+
+def test_a_helper_goes_on_after_ctrl_c(two):
+    two._most = 1
+    for factor in (10.0, 11.0):
+        kernel = scaled(factor)
+        path = kernel._cache.lacking(VECTOR)
+        helpers.ahead(kernel, (np.ones(4),))
+        assert wait_for(path)
+        two._processes[0].send_signal(signal.SIGINT)
 
 
 def test_nobody_is_asked_for_what_cannot_be_kept(two, tmp_path, monkeypatch):
