@@ -13,6 +13,7 @@ import socket
 import sys
 import time
 import traceback
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property, partial
 
@@ -40,10 +41,15 @@ class KeptMessages:
     Args:
         mpi: the module ``mpi4py.MPI``.
         incoming, outgoing: persistent requests.
+
+    Attributes:
+        free: lets go of the requests; also called with the last reference, and as the process ends.
     """
 
     def __init__(self, mpi, incoming: list, outgoing: list):
         self._mpi, self._incoming, self._outgoing = mpi, incoming, outgoing
+        self.free = weakref.finalize(self, _free, mpi, (*incoming, *outgoing))
+        KEPT.add(self)
 
     def start_receiving(self) -> None:
         """Start all that come in."""
@@ -62,10 +68,15 @@ class KeptMessages:
         """Wait for all."""
         self._mpi.Request.Waitall([*self._incoming, *self._outgoing])
 
-    def __del__(self):
-        if not self._mpi.Is_finalized():
-            for request in (*self._incoming, *self._outgoing):
-                request.Free()
+
+KEPT = weakref.WeakSet[KeptMessages]()
+"""Those whose requests are to be freed ahead of the end of MPI: MPICH tells each one that it finds then."""
+
+
+def _free(mpi, requests: tuple) -> None:
+    if not mpi.Is_finalized():
+        for request in requests:
+            request.Free()
 
 
 class SerialCommunicator:
@@ -251,6 +262,8 @@ class MpiCommunicator:
 
     def finalise(self):
         """Leave MPI."""
+        for messages in tuple(KEPT):
+            messages.free()
         self._mpi.Finalize()
 
 

@@ -128,7 +128,7 @@ def _asked(options) -> tuple[Curve, list[float]]:
 def _openings(case: Case, fluids: Displacement, curve: Curve) -> tuple[str, float]:
     """The opening through which the second fluid enters, and the pressure [Pa] at all others."""
     by_rate = curve is BY_SATURATION
-    inlets = [each for each in case.openings if by_rate and not each.has_pressure]
+    inlets = [each for each in case.openings if (each.velocity_m_s or each.given_flow_m3_s(1.0) or 0.0) > 0.0]
     if not by_rate:
         inlets = [each for each in case.openings if getattr(each, fluids.entering) == 1.0 and each.has_pressure]
     others = [each for each in case.openings if each not in inlets]
@@ -136,7 +136,7 @@ def _openings(case: Case, fluids: Displacement, curve: Curve) -> tuple[str, floa
     if len(inlets) != 1 or len(outside_pa) != 1 or None in outside_pa:
         raise InputError(
             f"drainage: the second fluid enters through one opening, with {fluids.entering} = 1.0 and pressure_pa (with"
-            " --saturations at a flow rate), and all others have one pressure_pa; here"
+            " --saturations at a flow rate above 0), and all others have one pressure_pa; here"
             f" {len(inlets)} of {len(case.openings)} openings are such: give them so"
         )
     forces = [key for key in ("acceleration_m_s2", "pressure_drop_pa") if any(getattr(case.flow, key))]
@@ -149,8 +149,8 @@ def _openings(case: Case, fluids: Displacement, curve: Curve) -> tuple[str, floa
     varying = [each.name for each in case.openings if each.waveform]
     if varying:
         raise InputError(
-            f"drainage: openings.{varying[0]}.waveform changes a pressure that the command holds until the saturation"
-            " has settled; leave it out"
+            f"drainage: openings.{varying[0]}.waveform changes what the command holds until the saturation has"
+            " settled; leave it out"
         )
     return inlets[0].name, outside_pa.pop()
 
@@ -187,7 +187,8 @@ class Steps:
     def holding(self, wanted: float) -> dict | None:
         """The same for a saturation of the first fluid, which the share of the second one in what enters holds: it has
         settled if it is met twice in a row, and the row has the mean share that did so. Collective."""
-        sim, n_agreeing, fastest, shares = self._sim, 0, 0.0, [0.0]
+        sim, n_agreeing, fastest, shares = self._sim, 0, 0.0, list[float]()
+        sim.step(max(sim.core.case.run.ramp_steps - sim.step_number, 0))  # the openings rise
         first, before, key = sim.step_number, self._saturation(), f"openings.{self._inlet}.{self._fluids.entering}"
         per_window = self._pore_volumes()
         share = min(max((before - wanted) / per_window, 0.0), 1.0)
@@ -223,14 +224,14 @@ class Steps:
 
     def _pore_volumes(self) -> float:
         """Volume that enters in a window of time, over that of the pores of the rock."""
-        core = self._sim.core
+        core, told = self._sim.core, self._sim.core.openings()
         if core.communicator.rank:
             return core.communicator.broadcast(None)
         inside = rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)
         is_rock = np.zeros(core.header.n_nodes, dtype=bool)
         is_rock[inside] = True
         pores_m3 = np.count_nonzero(is_rock) * core.header.spacing_m**3
-        entered = core.openings()[self._inlet].flow_rate_m3_s * self._window * core.units.time_step_s
+        entered = abs(told[self._inlet].flow_rate_m3_s) * self._window * core.units.time_step_s
         return core.communicator.broadcast(float(entered / pores_m3))
 
     def _pressure_drop_pa(self) -> float:

@@ -1,6 +1,7 @@
 """A process that compiles kernels for another one (:mod:`muphy_lb.base.kept.helpers`)."""
 
 import pickle
+import signal
 import sys
 import traceback
 from contextlib import suppress
@@ -12,6 +13,7 @@ from muphy_lb.base.kept.turns import TakenError
 def main() -> None:
     """Jobs from the standard input, each with its length ahead, until it is closed; a byte of answer for each."""
     helpers.is_helper = True
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other process, which may go on for a while
     jobs, answers = sys.stdin.buffer, sys.stdout.buffer
     while length := jobs.read(helpers.LENGTH_BYTES):
         job = jobs.read(int.from_bytes(length, "big"))

@@ -24,9 +24,12 @@ MOST_HELPERS = 7
 FEWEST_HELPERS = 3
 """Fewer compete with this process for the cores of a small machine, and each begins with imports of a second."""
 
+IDLE_S = 60.0
+"""Time without a job after which a helper ends: each has 0.1 GB or more, and a run takes hours."""
+
 
 class Helpers:
-    """Processes that compile; they are started as they are asked, and end with this process.
+    """Processes that compile; they are started as they are asked, and end without jobs, or with this process.
 
     Args:
         most: how many there may be.
@@ -42,7 +45,7 @@ class Helpers:
         self._jobs.put(job)
         if len(self._processes) >= self._most:
             return
-        line = [sys.executable, "-m", "muphy_lb.base.kept.helper"]
+        line = [sys.executable, "-P", "-m", "muphy_lb.base.kept.helper"]  # nothing of the caller's folder
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         try:
@@ -53,10 +56,16 @@ class Helpers:
         threading.Thread(target=self._serve, args=self._processes[-1:], daemon=True).start()
 
     def _serve(self, process) -> None:
-        """Hand a helper one job after the other, until it ends."""
+        """Hand a helper one job after the other, until it ends, or has had none for long: another one takes its place
+        when it is needed."""
         with suppress(OSError, ValueError):
             while True:
-                job = self._jobs.get()
+                try:
+                    job = self._jobs.get(timeout=IDLE_S)
+                except queue.Empty:
+                    self._processes.remove(process)
+                    process.communicate()
+                    return
                 process.stdin.write(len(job).to_bytes(LENGTH_BYTES, "big") + job)
                 process.stdin.flush()
                 if not process.stdout.read(1):

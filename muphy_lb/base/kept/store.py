@@ -110,9 +110,15 @@ class KernelStore(_Cache):
         whether it can."""
 
     def lacking(self, sig) -> Path | None:
-        """The file of the compiled form for a signature, if there is none yet."""
+        """The file of the compiled form for a signature, if there is none yet, and one can be kept."""
         path = self._path(sig, self._kernel.targetctx)
-        return path if path and not path.exists() else None
+        if path is None:
+            return None
+        try:
+            _make(path.parent)
+            return path if os.access(path.parent, os.W_OK) and not path.exists() else None
+        except (ForeignError, OSError):
+            return None
 
     @property
     def cache_path(self):

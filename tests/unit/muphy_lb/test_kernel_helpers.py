@@ -1,5 +1,6 @@
 """Helpers compile kernels that are asked for beside this process; what they cannot do stays to it."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from numba import njit, types
 
-from muphy_lb.base.kept import cpu_store, helpers
+from muphy_lb.base.kept import cpu_store, helpers, store
 from muphy_lb.base.kept.helpers import Helpers
 from tests.conftest import HANGS_S, ROOT
 
@@ -69,6 +70,49 @@ def test_a_kernel_that_will_be_launched_is_compiled_by_a_helper(two):
     assert wait_for(path) and is_loaded(kernel, 8.0)
     helpers.ahead(kernel, (np.ones(4),))
     assert len(two._processes) == 1  # it is kept: nobody is asked for it
+
+
+def test_a_helper_goes_on_after_ctrl_c(two):
+    two._most = 1
+    for factor in (10.0, 11.0):
+        kernel = scaled(factor)
+        path = kernel._cache.lacking(VECTOR)
+        helpers.ahead(kernel, (np.ones(4),))
+        assert wait_for(path)
+        two._processes[0].send_signal(signal.SIGINT)
+
+
+def test_nobody_is_asked_for_what_cannot_be_kept(two, tmp_path, monkeypatch):
+    """In a folder that others may write, and in one that this user may not."""
+    folder = tmp_path / "foreign" / "version"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    monkeypatch.setattr(cpu_store, "folder", lambda: folder)
+    helpers.ahead(scaled(7.0), (np.ones(4),))
+    monkeypatch.setattr(cpu_store, "folder", lambda: tmp_path / "away" / "version")
+    monkeypatch.setattr(store.os, "access", lambda *asked: False)
+    helpers.ahead(scaled(8.0), (np.ones(4),))
+    assert not two._processes
+
+
+def test_a_helper_runs_nothing_of_the_folder_that_this_process_is_in(two, tmp_path, monkeypatch):
+    (tmp_path / "muphy_lb").mkdir()
+    (tmp_path / "muphy_lb" / "__init__.py").write_text("raise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    kernel = scaled(9.0)
+    path = kernel._cache.lacking(VECTOR)
+    helpers.ahead(kernel, (np.ones(4),))
+    assert wait_for(path)
+
+
+def test_a_helper_without_jobs_ends_and_another_one_takes_its_place(two, monkeypatch):
+    monkeypatch.setattr(helpers, "IDLE_S", 0.1)
+    two.ask(b"no job")
+    (first,) = two._processes
+    first.wait(HANGS_S)
+    assert not two._processes
+    two.ask(b"no job")
+    assert len(two._processes) == 1
 
 
 def test_usual_functions_are_asked_for_with_the_first_kernel_that_is_compiled(two, monkeypatch):
