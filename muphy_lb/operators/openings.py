@@ -99,7 +99,7 @@ def openings(equilibrium: Equilibrium) -> Operator:
     def node(lattice, precision, jit, at):
         w, cx, cy, cz = constants(lattice, precision)
         _, second, inertia, _ = equilibrium.moments(precision, jit)
-        real = precision.real
+        real, unit = precision.real, precision.real(precision.unit)
         zero, one, two, third, nine_halves = (real(x) for x in (0, 1, 2, 1 / 3, 4.5))
         no_force = (zero, zero, zero)
 
@@ -111,7 +111,7 @@ def openings(equilibrium: Equilibrium) -> Operator:
             xx, yy, zz, xy, yz, zx = second((value, ux, uy, uz, r * ux, r * uy, r * uz), no_force, one, zero)
             x, y, z = cx[q], cy[q], cz[q]
             along = x * (x * xx + y * xy) + y * (y * yy + z * yz) + z * (z * zz + x * zx)
-            reflected = outgoing - momentum * (x * ux + y * uy + z * uz)
+            reflected = outgoing - momentum * (unit * (x * ux + y * uy + z * uz))
             return two * w[q] * (value + nine_halves * (along - third * (xx + yy + zz))) - reflected
 
         return incoming
