@@ -12,6 +12,7 @@ from muphy_lb.base.precision import FP64, Precision
 from muphy_lb.boundaries.opening_geometry import (
     Condition,
     link_weights,
+    oblique_weights,
     opening_frames,
     pulsatile_weights,
     unscaled_flow,
@@ -42,6 +43,7 @@ from muphy_lb.operators import (
     Relaxation,
 )
 from muphy_lb.operators.forces import COMPONENTS
+from muphy_lb.operators.relaxation import OMEGA
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.choice import HaloConnector
 
@@ -162,8 +164,10 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None, keeps
     frames = opening_frames(nodes, lattice)
     unscaled = unscaled_flow(nodes, lattice, frames, setup.conditions)
     momentum = link_weights(nodes, lattice, domain.links, frames, setup.conditions, unscaled)
+    model = setup.model_of(domain)
+    oblique = oblique_weights(nodes, lattice, domain.links, (frames, setup.conditions), model.parameters[OMEGA])
     conditions = LinkConditions(
-        momentum=momentum,
+        momentum=momentum + oblique,
         kind=np.array([condition.kind for condition in setup.conditions]),
         walls=linkwise_coefficients(nodes, domain, setup.wall_rule, motions)[0],
         value=np.append([condition.value for condition in setup.conditions], np.ones(len(motions) + 1)),
@@ -172,7 +176,7 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None, keeps
         profiles=pulsatile_weights(nodes, lattice, domain.links, (frames, setup.conditions), momentum),
     )
     backend = make_backend(setup.backend, lattice, setup.precision)
-    return Engine(backend, HaloConnector(communicator), domain, setup.model_of(domain), conditions, SPEED_SCALE)
+    return Engine(backend, HaloConnector(communicator), domain, model, conditions, SPEED_SCALE)
 
 
 def start_at_rest(engine: Engine) -> Engine:

@@ -83,7 +83,7 @@ class LinkArrays(NamedTuple):
     opening: Any  #: (L,) opening number
     reflected: Any  #: (3 L,) addresses of further populations that a condition reads beside the outgoing one
     shares: Any  #: (4 n_openings,) of the outgoing and of these in the population that the condition reflects
-    momentum: Any  #: (L,) mass entering per unit velocity
+    momentum: Any  #: (L,) mass entering per unit velocity; of planes with a pressure gamma of the link, else 0
     weight: Any  #: (L,) float64 share of the opening's area [voxels]
     #: kind, value: (n_openings or more,) condition kind and its value (velocity scale or rho_out - 1)
     kind: Any

@@ -10,12 +10,12 @@ from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.boundaries.profiles import PROFILES, Profile, PulsatileProfile, plug
 from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
-from muphy_lb.domain.links import AXIS_TOLERANCE, is_wall
+from muphy_lb.domain.links import AXIS_TOLERANCE, is_wall, plane_axes
 from muphy_lb.domain.part import chunks, cuts_of
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, neighbour_table
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
 from muphy_lb.lattice import Lattice, added
-from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum
+from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum, oblique_shares
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,9 @@ class OpeningFrame:
     middle: np.ndarray
     half_widths: np.ndarray
     conductance: float  #: sum of 2 w_q over its links, the mass that enters in a step per unit of density at the plane
+    #: (3, 3) matrix M of the ellipse a.M.a = 1 across the normal, a from the centroid, with the area of the opening and
+    #: the axes of its link midpoints; 0 along axes that are periodic
+    ellipse: np.ndarray
     has_walls: bool = True  #: whether a wall that does not slip is a neighbour along an axis of any of its nodes
 
 
@@ -117,7 +120,8 @@ def unscaled_flow(nodes: NodeList, lattice: Lattice, frames, conditions, slip=()
 
 
 def link_weights(nodes, lattice: Lattice, links: LinkRecords, frames, conditions, unscaled=None) -> np.ndarray:
-    """(L,) mass that enters through each link per unit of its opening's value, profile included.
+    """(L,) mass that enters through each link per unit of its opening's velocity, profile included; 0 where a pressure
+    is given.
 
     Links are scaled so that the flow is exactly area times mean velocity; otherwise the diagonal links that end in the
     wall at the rim would be missing.
@@ -132,10 +136,47 @@ def link_weights(nodes, lattice: Lattice, links: LinkRecords, frames, conditions
     flow = _unscaled(nodes, lattice, links, frames, conditions) if unscaled is None else unscaled
     weights = np.zeros(links.n_links)
     for number, (frame, condition) in enumerate(zip(frames, conditions, strict=True)):
-        mine = np.flatnonzero(links.boundary == number)
-        momentum = _shaped_momentum(nodes, lattice, links.select(mine), frame, condition)
-        weights[mine] = momentum * (frame.area / flow[number])
+        if condition.kind == VELOCITY:
+            mine = np.flatnonzero(links.boundary == number)
+            momentum = _shaped_momentum(nodes, lattice, links.select(mine), frame, condition)
+            weights[mine] = momentum * (frame.area / flow[number])
     return weights
+
+
+def oblique_weights(nodes, lattice: Lattice, links: LinkRecords, openings: tuple, omega: float) -> np.ndarray:
+    """(L,) population that enters through each link into an oblique plane with a pressure and with walls around it per
+    unit of c_q.u of its node, gamma of :mod:`muphy_lb.operators.openings`; 0 elsewhere.
+
+    Args:
+        nodes: the geometry, or its header.
+        lattice: the velocity set.
+        links: some of the opening links.
+        openings: frames and conditions of all openings.
+        omega: rate of relaxation of the shear stress.
+    """
+    weights = np.zeros(links.n_links)
+    for number, (frame, condition) in enumerate(zip(*openings, strict=True)):
+        is_oblique = condition.kind == PRESSURE and plane_axes([frame])[0] < 0
+        if not (is_oblique and frame.has_walls and frame.ellipse.any()):
+            continue
+        mine = links.boundary == number
+        q, x = links.q[mine], voxel_coordinates(links.voxel[mine], nodes.shape)
+        ends = x - frame.centroid, x + lattice.c[q] - frame.centroid
+        psi = tuple((1.0 - _square(frame.ellipse, arm)) / (2.0 * np.trace(frame.ellipse)) for arm in ends)
+        centre = (np.array(nodes.openings[number].centre_m) - nodes.origin_m) / nodes.spacing_m
+        across = np.array([_along(arm, frame.normal) for arm in (lattice.c[q], x + 0.5 * lattice.c[q] - centre)])
+        place = across[1] / np.where(across[0] < 0.0, across[0], -1.0)
+        weights[mine] = oblique_shares(lattice, q, omega, psi, place)
+    return weights
+
+
+def _along(arm: np.ndarray, normal: np.ndarray) -> np.ndarray:
+    return added(arm[:, axis] * normal[axis] for axis in range(3))
+
+
+def _square(matrix: np.ndarray, arm: np.ndarray) -> np.ndarray:
+    """(n,) a.M.a of arms (n, 3)."""
+    return added(arm[:, i] * matrix[i, j] * arm[:, j] for i in range(3) for j in range(3))
 
 
 def outlets_of(frames: Sequence[OpeningFrame], conditions: Sequence[Condition]) -> list[OpeningFrame]:
@@ -221,7 +262,28 @@ def _frame(nodes, lattice, links, midpoint, number, mine) -> OpeningFrame:
     between_walls = area + _beyond_voxels(nodes, lattice, links.voxel[mine], centroid, normal)
     radius = _equivalent_radius(between_walls, lattice.dimension)
     conductance = 2.0 * float(lattice.w[links.q[mine]].sum())
-    return OpeningFrame(area, centroid, normal, radius, middle, half_widths, conductance)
+    moments = _second_moments(midpoint[mine] - centroid, momentum / momentum.sum(), normal, nodes.periodic)
+    ellipse = _ellipse(moments, radius, lattice.dimension)
+    return OpeningFrame(area, centroid, normal, radius, middle, half_widths, conductance, ellipse)
+
+
+def _second_moments(arm: np.ndarray, weight: np.ndarray, normal: np.ndarray, periodic) -> np.ndarray:
+    """(3, 3) second moments across the normal of arms (n, 3) with weights, 0 along axes that are periodic."""
+    arm = arm - np.outer(arm @ normal, normal)
+    arm[:, np.array(periodic) & (np.abs(normal) < AXIS_TOLERANCE)] = 0.0
+    return np.einsum("l,li,lj->ij", weight, arm, arm)
+
+
+def _ellipse(moments: np.ndarray, radius: float, dimension: int) -> np.ndarray:
+    """(3, 3) matrix of the ellipse with the axes of second moments and the area of the disc of a radius; along
+    one axis alone, if another is periodic, with these moments."""
+    variance, axes = np.linalg.eigh(moments)
+    axes, variance = axes[:, variance > AXIS_TOLERANCE], variance[variance > AXIS_TOLERANCE]
+    if variance.size == dimension - 1:
+        variance *= radius**2 / variance.prod() ** (1.0 / variance.size)
+    else:
+        variance *= variance.size + 2
+    return (axes / variance) @ axes.T
 
 
 def _beyond_voxels(nodes, lattice, voxel: np.ndarray, centroid: np.ndarray, normal: np.ndarray) -> float:
@@ -254,6 +316,7 @@ __all__ = [
     "OpeningFrame",
     "unscaled_flow",
     "link_weights",
+    "oblique_weights",
     "opening_areas_m2",
     "opening_frames",
     "opening_layers",

@@ -157,7 +157,9 @@ N_SUMS = 3
 class LinkConditions:
     """Conditions of the local links."""
 
-    momentum: np.ndarray  #: (L,) mass that enters through each opening link per unit of its opening's value
+    #: (L,) mass that enters through each opening link per unit of its opening's value; of planes with a pressure gamma
+    #: of :mod:`muphy_lb.operators.openings` at oblique ones, else 0
+    momentum: np.ndarray
     kind: np.ndarray  #: (n_openings,) condition kind of each opening
     walls: np.ndarray  #: (3, S) coefficients of the links into linkwise walls
     #: values of the openings, then the velocity scale of each labelled wall and of all others together

@@ -45,7 +45,15 @@ from muphy_lb.operators.observers import (
     Observer,
 )
 from muphy_lb.operators.opening_zone import LAYERS, OPENING_LAYER, near_openings
-from muphy_lb.operators.openings import PRESSURE, VELOCITY, link_momentum, openings, plane_density, reflected_shares
+from muphy_lb.operators.openings import (
+    PRESSURE,
+    VELOCITY,
+    link_momentum,
+    oblique_shares,
+    openings,
+    plane_density,
+    reflected_shares,
+)
 from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, named, positions
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS
 from muphy_lb.operators.regularised import REGULARISED
@@ -117,6 +125,7 @@ __all__ = [
     "near_openings",
     "openings",
     "plane_density",
+    "oblique_shares",
     "reflected_shares",
     "positions",
     "sum_of_forces",

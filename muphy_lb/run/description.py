@@ -13,7 +13,6 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.boundaries import ANSWERING, OpeningSection
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.case.toml import toml_lines
-from muphy_lb.domain.links import plane_axes
 from muphy_lb.engine.engine import Engine
 from muphy_lb.engine.step import StepOrder
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
@@ -30,9 +29,6 @@ from muphy_lb.setup.advice.plausibility import plausibility, resolution_warnings
 from muphy_lb.setup.boundaries import describe_profiles
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.numerics import describe
-
-# Of a tube at each oblique plane with a pressure: 0.10 and 0.12 measured at 20 and 45 degrees (notes on openings).
-MISSING_RADII = 0.1
 
 
 def described(prepared: Preparation, engine: Engine) -> str:
@@ -178,12 +174,11 @@ def _case_lines(prepared: Preparation) -> Iterator[str]:
         yield case.title
     yield from _size_lines(header)
     yield prepared.geometry.report
-    for opening, section, axis in zip(header.openings, sections, plane_axes(frames), strict=True):
+    for opening, section in zip(header.openings, sections, strict=True):
         area_m2 = areas_m2[opening.name]
         radius_m = np.sqrt(area_m2 / np.pi)
         size = f"area {area_m2:.4g} m2 (equivalent radius {radius_m:.4g} m)"
-        bare = f"; oblique, bears no shear: {MISSING_RADII * radius_m:.2g} m of tube seem to be missing"
-        yield f"{opening.title}: {size}, {_condition(section)}{bare if section.has_pressure and axis < 0 else ''}"
+        yield f"{opening.title}: {size}, {_condition(section)}"
     for wall in header.walls:
         yield f"wall {wall.name}: {wall.n_voxels:,} solid voxels"
     yield describe(numerics, header.n_nodes, n_ranks, bytes_per_node(case, prepared.lattice))

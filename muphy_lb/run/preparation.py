@@ -17,6 +17,7 @@ from muphy_lb.base.registry import packages
 from muphy_lb.boundaries.opening_geometry import (
     Condition,
     link_weights,
+    oblique_weights,
     opening_areas_m2,
     opening_frames,
     opening_layers,
@@ -35,6 +36,7 @@ from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import Model
 from muphy_lb.operators import OPENING_LAYER, near_openings
 from muphy_lb.operators.forces import COMPONENTS
+from muphy_lb.operators.relaxation import OMEGA
 from muphy_lb.physics.package import Physics
 from muphy_lb.run.criteria import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers
@@ -238,7 +240,11 @@ class Preparation:
         self.model.order()  # which refuses a streaming that does not suit the stages
         links = self.domain.links
         weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)
-        shapes = pulsatile_weights(self.header, self.lattice, links, (self.frames, self.conditions), weights)
+        openings = self.frames, self.conditions
+        shapes = pulsatile_weights(self.header, self.lattice, links, openings, weights)
+        if not self.model.occupied:
+            omega = float(np.asarray(self.model.parameters[OMEGA]))
+            weights += oblique_weights(self.header, self.lattice, links, openings, omega)
         keeps_mass = any(physics.keeps_mass_at_walls for physics in self.physics)
         motions = [replace(motion, keeps_mass=keeps_mass) for motion in self.motions]
         self._at_links, self.n_fallback_links = link_conditions(

@@ -10,9 +10,7 @@ import pytest
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.store import write_geometry
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.flow.openings import pipe_nodes
 from tests.channel import (
     BOTTOM,
     DENSITY_KG_M3,
@@ -63,15 +61,6 @@ INFLOWS = [
 def test_info_tells_the_condition_of_an_inlet(tmp_path, capsys, condition, expected):
     openings = [{"name": "inlet"} | condition, OPEN["openings"][1]]
     assert expected in told(tmp_path, capsys, changed(OPEN, openings=openings))
-
-
-def test_info_tells_how_much_of_a_tube_an_oblique_plane_hides(tmp_path, capsys):
-    nodes, _ = pipe_nodes(np.array([0.6, 0.8, 0.0]), 4.3, 12.0)
-    write_geometry(tmp_path / "pipe.h5", nodes)
-    table = changed(OPEN, walls=[], geometry={"file": "pipe.h5", "shape": None, "spacing_m": None, "options": None})
-    text = told(tmp_path, capsys, changed(table, lattice={"name": "D3Q19"}, fluid={"kinematic_viscosity_m2_s": 10.0}))
-    lines = {line.split(":")[0]: line for line in text.splitlines() if line.startswith(("inlet", "outlet"))}
-    assert "m of tube seem to be missing" in lines["outlet"] and "missing" not in lines["inlet"]
 
 
 def test_info_tells_the_walls(tmp_path, capsys):
