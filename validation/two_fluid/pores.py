@@ -60,8 +60,10 @@ def up_to(x: float) -> dict:
 
 @case("two-fluid-jump", "exact: 2 sigma cos(theta) (1 / H_1 - 1 / H_2) less when a meniscus jumps into a wider slit")
 def jump(settings: Settings) -> Iterator:
-    """The pressure at the inlet of a fluid that does not wet, at a constant flow rate, before and behind the step, at
-    equal viscosities, whose own pressure stays."""
+    """The pressure at the inlet before and behind a step into a wider slit, at a constant flow rate.
+
+    The fluid that enters does not wet; at equal viscosities the pressure of the flow itself stays.
+    """
     refuse_half(settings)
     narrow, wide, length, speed = QUICK_JUMP if settings.quick else JUMP
     fluid = np.zeros((1, wide + 2, 2 * length), dtype=bool)
@@ -85,8 +87,10 @@ def jump(settings: Settings) -> Iterator:
 
 @case("two-fluid-drainage", "morphological opening (Hilpert, Miller, Adv. Water Resour. 24, 243 (2001)), in a plane")
 def drainage(settings: Settings) -> Iterator:
-    """The share of the pores that a fluid has drained which does not wet, at rising pressures, and which disks of the
-    radius sigma cos(theta) / p reach from the inlet (:func:`opened`)."""
+    """The drained share of pores at rising pressures, beside that which opening by disks reaches.
+
+    Disks of the radius sigma cos(theta) / p reach it from the inlet (:func:`opened`).
+    """
     refuse_half(settings)
     for pitch, most, radii in QUICK_ROCKS if settings.quick else ROCKS:
         room = pitch // 2
@@ -152,8 +156,7 @@ def opened(fluid: np.ndarray, radii: np.ndarray, inside: slice) -> np.ndarray:
 
 @case("two-fluid-regimes", "Lenormand et al., J. Fluid Mech. 189, 165 (1988): a front, capillary and viscous fingers")
 def regimes(settings: Settings) -> Iterator:
-    """Saturation of a fluid that does not wet when it reaches the outlet, which falls from a stable front to capillary
-    and to viscous fingers."""
+    """Saturations at breakthrough fall from a stable front to capillary and to viscous fingers."""
     refuse_half(settings)
     (pitch, across, along), room = (8, 5, 5) if settings.quick else (12, 6, 8), 6
     found: dict[str, float] = {}
@@ -186,8 +189,7 @@ def _at_breakthrough(flow: Solver, fluid: np.ndarray, room: int, speed: float) -
 
 @case("two-fluid-junction", "Garstecki et al., Lab Chip 6, 437 (2006): T-junction, L / w = 1 + Q_d / Q_c, in a plane")
 def junction(settings: Settings) -> Iterator:
-    """Length of drops that are squeezed off where a side channel meets a channel of the same width, over that, and its
-    slope over the ratio of the flows, of order 1."""
+    """Lengths of drops at a T-junction over its width, and their slope over the ratio of the flows."""
     refuse_half(settings)
     width, ratios = QUICK_JUNCTION if settings.quick else JUNCTION
     lengths = []
@@ -236,8 +238,10 @@ def _drop_length(settings: Settings, width: int, ratio: float) -> float:
 
 @case("two-fluid-bits", "exact: no bit of a drainage depends on restarts and ranks, and 1e-10 on the order of the axes")
 def bits(settings: Settings) -> Iterator:
-    """Differences of the phase in a pack that is drained: from that of one rank if several share the flow, from that of
-    a flow that goes on from a record, and from that with permuted axes."""
+    """Phases in a pack on several ranks, behind a restart and with permuted axes differ by rounding at most.
+
+    Ranks and restarts change no bit; the order of the axes changes roundings.
+    """
     refuse_half(settings)
     size, n_steps = (12, 60) if settings.quick else (32, 1000)
     rng, zyx = np.random.default_rng(5), np.indices((size,) * 3).reshape(3, -1).T
