@@ -30,7 +30,7 @@ from muphy_lb.view.style import FRAME
 DEGREES_PER_PIXEL = 0.5
 ZOOM_PER_NOTCH = 1.0015
 FINE_RAYS, AFFORDED_S = 2, 0.03
-"""Rays along the edge of a pixel where the run does not go on, or where drawing with one takes no longer than this."""
+"""Rays along the edge of a pixel where the run does not go on, or where drawing with them takes no longer than this [s]."""
 SMALLEST = 0.25  # edge of an image while the flow goes on, over that of the largest
 AHEAD = 1  # A picture is drawn while so many others are on their way to the browser
 TELL_S = 0.25  # time between two changes of the text and the curves of a page
@@ -229,7 +229,8 @@ class Viewer:
                 drawn = await renderer.draw(drawn_cut, picture, renderer.description.frames[picture.demand.axis])
             else:
                 moves, seconds = renderer.update.state == RUNNING or self._is_turning, renderer.scene.seconds
-                rays = FINE_RAYS if not self._is_turning and (seconds < AFFORDED_S or not moves) else 1
+                is_afforded = seconds * FINE_RAYS**2 < AFFORDED_S
+                rays = FINE_RAYS if not self._is_turning and (is_afforded or not moves) else 1
                 size = smaller(FRAME, seconds) if moves else FRAME
                 share = self._layout.controls.level
                 level = None if share is None else self._scale.low + share * (self._scale.high - self._scale.low)
