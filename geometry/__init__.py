@@ -8,8 +8,8 @@ From Python: :func:`read` and :func:`voxelise` make a :class:`Geometry`, which f
 - Inputs: ``images/``, ``surfaces/``, ``shapes/``, ``porous/``, ``tagged``, ``gmy``; ``openings/``.
 - ``nodes``, ``search``, ``neighbours``: numbered nodes; ``store``: ``CASE.h5``.
 - ``displaced_wall``, ``rotation``, ``labels``, ``link_cuts``, ``wall_areas``, ``implicit``: walls and geometries that
-  are moved, labelled walls, true distances along links, true areas; ``moving_solid``: a solid that loses or gains
-  volume.
+  are moved, labelled walls, true distances along links, true areas; ``solid_place``, ``moving_solid``: a solid
+  that loses or gains volume.
 - ``limits``: claims of inputs; ``options``, ``quantities``: checked options, numbers with units; ``errors``.
 """
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.link_cuts import WallShape
+from muphy_lb.geometry.solid_place import SolidPlace
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 
 SAMPLES = 16
@@ -26,48 +27,6 @@ SMOOTHING = np.array([SECOND, FIRST, MIDDLE, FIRST, SECOND])
 FARTHEST = 1.5  # voxels from a plane up to which smoothed shares tell the distance
 ALONG = (-1, 0, 1, 2)
 """Voxels along a link, in the order in which they lose volume: behind its node, the node's, the solid one, the next."""
-
-
-@dataclass(frozen=True)
-class SolidPlace:
-    """Where a case has a solid that moves.
-
-    Attributes:
-        wall: name of its surface, a labelled wall.
-        centre_m, radius_m: a sphere; in a single layer of voxels a disc.
-        box_m: lowest and highest corner of a box; without sphere and box the voxels that have the label of the wall.
-        shares_file: .npy file of an array like the image with the share of each voxel that is solid.
-    """
-
-    wall: str
-    centre_m: tuple[float, ...] | None = None
-    radius_m: float | None = None
-    box_m: tuple[tuple[float, ...], ...] | None = None
-    shares_file: Path | None = None
-
-
-@dataclass(frozen=True)
-class MovedBy:
-    """How a case moves a solid.
-
-    Attributes:
-        place: where the solid is at the start.
-        scalar: name of what the flow carries, whose flux through the wall moves it.
-        volume_m3: volume that the solid loses for each unit m3 that enters the fluid through its wall; negative where
-            it loses for what it takes up.
-        end_s: time up to which it moves.
-        step_s: time step of its surface; None: as long as ``largest_change`` allows.
-        largest_change: share of a voxel that a face of the wall may lose or gain in a step.
-        settled_within: relative change of the flux, and of the flow, within which both are steady.
-    """
-
-    place: SolidPlace
-    scalar: str
-    volume_m3: float
-    end_s: float
-    step_s: float | None
-    largest_change: float
-    settled_within: float
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ A physics package is a folder below ``muphy_lb/physics/``. The program finds its
     ``SOLID_KEYS``, the keys that a wall ``{name}`` then needs;
     ``fluid_labels(case)``, values of the image whose voxels are fluid, too, and a labelled region of it, by name;
     ``moving_solid(case)``, a solid that loses or gains volume by the fluxes through its surface
-    (:class:`muphy_lb.geometry.moving_solid.MovedBy`).
+    (:class:`muphy_lb.geometry.solid_place.MovedBy`).
 ``package.py``
     ``PHYSICS``, its :class:`muphy_lb.physics.package.Physics`; imported only when a case has its section.
 
@@ -111,7 +111,7 @@ def fluid_labels(case) -> dict[str, int]:
 
 
 def moving_solid(case) -> Any:
-    """The solid of a case that loses or gains volume (:class:`muphy_lb.geometry.moving_solid.MovedBy`); None without
+    """The solid of a case that loses or gains volume (:class:`muphy_lb.geometry.solid_place.MovedBy`); None without
     one."""
     modules = (module for module in sections().values() if hasattr(module, "moving_solid"))
     return next(filter(None, (module.moving_solid(case) for module in modules)), None)

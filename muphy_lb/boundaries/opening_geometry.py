@@ -17,6 +17,8 @@ from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, vo
 from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum, oblique_shares
 
+PARTS = 2.0**20  # of a voxel, the grid of places that whole voxels may be added to
+
 
 @dataclass(frozen=True)
 class Condition:
@@ -54,6 +56,7 @@ class OpeningFrame:
     #: (3, 3) matrix M of the ellipse a.M.a = 1 across the normal, a from the centroid, with the area of the opening and
     #: the axes of its link midpoints; 0 along axes that are periodic
     ellipse: np.ndarray
+    centre: np.ndarray  #: (3,) a point of its plane [voxels]
     has_walls: bool = True  #: whether a wall that does not slip is a neighbour along an axis of any of its nodes
 
 
@@ -161,13 +164,19 @@ def oblique_weights(nodes, lattice: Lattice, links: LinkRecords, openings: tuple
             continue
         mine = links.boundary == number
         q, x = links.q[mine], voxel_coordinates(links.voxel[mine], nodes.shape)
-        ends = x - frame.centroid, x + lattice.c[q] - frame.centroid
+        centroid = _shiftable(frame.centroid)
+        ends = x - centroid, x + lattice.c[q] - centroid
         psi = tuple((1.0 - _square(frame.ellipse, arm)) / (2.0 * np.trace(frame.ellipse)) for arm in ends)
-        centre = (np.array(nodes.openings[number].centre_m) - nodes.origin_m) / nodes.spacing_m
+        centre = _shiftable(frame.centre)
         across = np.array([_along(arm, frame.normal) for arm in (lattice.c[q], x + 0.5 * lattice.c[q] - centre)])
         place = across[1] / np.where(across[0] < 0.0, across[0], -1.0)
         weights[mine] = oblique_shares(lattice, q, omega, psi, place)
     return weights
+
+
+def _shiftable(place: np.ndarray) -> np.ndarray:
+    """The nearest place from which whole voxels differ exactly, so that a geometry beside others keeps its bits."""
+    return np.rint(place * PARTS) / PARTS
 
 
 def _along(arm: np.ndarray, normal: np.ndarray) -> np.ndarray:
@@ -264,7 +273,8 @@ def _frame(nodes, lattice, links, midpoint, number, mine) -> OpeningFrame:
     conductance = 2.0 * float(lattice.w[links.q[mine]].sum())
     moments = _second_moments(midpoint[mine] - centroid, momentum / momentum.sum(), normal, nodes.periodic)
     ellipse = _ellipse(moments, radius, lattice.dimension)
-    return OpeningFrame(area, centroid, normal, radius, middle, half_widths, conductance, ellipse)
+    centre = (np.array(opening.centre_m) - nodes.origin_m) / nodes.spacing_m
+    return OpeningFrame(area, centroid, normal, radius, middle, half_widths, conductance, ellipse, centre)
 
 
 def _second_moments(arm: np.ndarray, weight: np.ndarray, normal: np.ndarray, periodic) -> np.ndarray:

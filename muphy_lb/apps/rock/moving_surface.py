@@ -22,7 +22,8 @@ from muphy_lb.base.registry import moving_solid
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.moving_solid import MovedBy, MovingSolid
+from muphy_lb.geometry.moving_solid import MovingSolid
+from muphy_lb.geometry.solid_place import MovedBy
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.wall_exchange import WallExchange, WallLinks
 from muphy_lb.parallel import agreed_on_root

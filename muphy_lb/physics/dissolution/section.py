@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from muphy_lb.case.section import Box, Name, Positive, Section, Vector, did_you_mean, given_tables, given_values
-from muphy_lb.geometry.moving_solid import MovedBy, SolidPlace
+from muphy_lb.geometry.solid_place import MovedBy, SolidPlace
 
 KEY = "dissolution"
 CARRIED = "species"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.moving_solid import MovingSolid, SolidPlace
+from muphy_lb.geometry.moving_solid import MovingSolid
+from muphy_lb.geometry.solid_place import SolidPlace
 from muphy_lb.geometry.neighbours import NeighbourSearch, cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
