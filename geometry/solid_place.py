@@ -1,4 +1,4 @@
-"""What a case says of a solid that dissolves or grows: where it is, and what moves it."""
+"""Place of a solid that dissolves or grows, and what moves it, as a case says it."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -30,7 +30,7 @@ from muphy_lb.view.style import FRAME
 DEGREES_PER_PIXEL = 0.5
 ZOOM_PER_NOTCH = 1.0015
 FINE_RAYS, AFFORDED_S = 2, 0.03
-"""Rays along the edge of a pixel where the run does not go on, or where drawing with them takes at most this time [s]."""
+"""Rays along the edge of a pixel where the run does not go on, or where drawing with them takes at most so long [s]."""
 SMALLEST = 0.25  # edge of an image while the flow goes on, over that of the largest
 AHEAD = 1  # A picture is drawn while so many others are on their way to the browser
 TELL_S = 0.25  # time between two changes of the text and the curves of a page

@@ -7,9 +7,9 @@ import pytest
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.moving_solid import MovingSolid
-from muphy_lb.geometry.solid_place import SolidPlace
 from muphy_lb.geometry.neighbours import NeighbourSearch, cut_links
 from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.solid_place import SolidPlace
 from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
 from muphy_lb.geometry.wall_areas import areas_of_links, link_areas
 from muphy_lb.lattice import lattice_named
