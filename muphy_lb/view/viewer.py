@@ -62,7 +62,7 @@ class Viewer:
         self._shown_step, self._sent, self._drawn = -1, 0, 0
         self._scale: Scale | None = None
         self._is_drawing, self._is_stale, self._is_turning, self._turns = False, False, False, 0
-        self._n_points, self._is_gone = -1, False
+        self._n_points, self._is_gone, self._is_coarse = -1, False, False
         self._update: Update | None = renderer.update
         self._has_update, self._heard_s = False, 0.0
         layout.controls.on_choice(self._choose, self._look_again)
@@ -121,15 +121,22 @@ class Viewer:
         if not self._is_gone:
             self._document.add_next_tick_callback(change)
 
+    def _goes_on(self, update: Update) -> bool:
+        """Whether the flow moves: where the run waits for more steps, these may follow at once."""
+        is_waiting = update.state == WAITING and time.monotonic() - self._heard_s < SETTLED_S
+        return is_waiting or update.state == RUNNING
+
     def _tell(self) -> None:
         """Show the newest update; those that come faster than a page is changed would pile up."""
         self._has_update, update = False, self._update
         if update is None:
             return
-        # The next steps may follow at once.
-        if update.state == WAITING and time.monotonic() - self._heard_s < SETTLED_S:
-            update = replace(update, state=RUNNING)
-            self._tell_in(SETTLED_S)
+        if self._goes_on(update):
+            if update.state == WAITING:
+                update = replace(update, state=RUNNING)
+                self._tell_in(SETTLED_S)
+        elif self._is_coarse:
+            self._draw()
         self._layout.controls.tell(update)
         if update.state.startswith(ENDED) and self._picture and self._picture.demand != self.demand:
             self.demand = self._picture.demand  # what was asked for too late is never shown
@@ -228,10 +235,11 @@ class Viewer:
             if picture.demand.place == CUT:
                 drawn = await renderer.draw(drawn_cut, picture, renderer.description.frames[picture.demand.axis])
             else:
-                moves, seconds = renderer.update.state == RUNNING or self._is_turning, renderer.scene.seconds
+                moves, seconds = self._goes_on(renderer.update) or self._is_turning, renderer.scene.seconds
                 is_afforded = seconds * FINE_RAYS**2 < AFFORDED_S
                 rays = FINE_RAYS if not self._is_turning and (is_afforded or not moves) else 1
                 size = smaller(FRAME, seconds) if moves else FRAME
+                self._is_coarse = moves
                 share = self._layout.controls.level
                 level = None if share is None else self._scale.low + share * (self._scale.high - self._scale.low)
                 draw = partial(renderer.scene.drawn, rays=rays, level=level)
