@@ -33,7 +33,8 @@ of g_i that E(x - c_i / 2) shows, above or below a half, and counted over ``SUPP
 
 The curvature is that of the fillings before the step, and its pressure would act a step late: what swings with omega
 would gain omega^2 / 2, which exceeds the damping of short waves where the surface tension exceeds a few times the
-viscosity. So it is extrapolated by the change in the step before.
+viscosity. So it is extrapolated by the change in the step before, unless this exceeds ``SUDDEN``: a curvature that
+jumps, where cells of a splash turn, does not go on jumping.
 
 With surface tension A is the share of the face between two interface cells that is wet if the surface is a plane along
 or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell
@@ -67,6 +68,7 @@ from muphy_lb.operators.operator import constants, joined, named, rest_populatio
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.free_surface.capillarity import (
     NO_TENSION,
+    TENSION,
     distance_node,
     normal_beside_walls,
     normal_beside_walls_node,
@@ -169,6 +171,7 @@ def _steep_node(precision, jit):
 
 ALONE = 0.1  # filling below which a cell without liquid beside it becomes gas
 MOST_SPEED = 0.2
+SUDDEN = 0.1  # change of the curvature in a step [1/voxel] beyond which it is no motion of a resolved surface
 """Speed above which a cell without liquid beside it gives up what it holds: spray of less than a voxel cannot move to
 gas cells, and would fall faster and faster in its place."""
 
@@ -204,7 +207,8 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         now = tension = capillarity.reference(neighbours, n, lattice, parameters)
         if capillarity is not NO_TENSION:
             before = parameters[LAST_TENSION][n]
-            tension = np.where(before == 0.0, now, now + (now - before))
+            is_known = (before != 0.0) & (abs(now - before) <= SUDDEN * parameters[TENSION])
+            tension = np.where(is_known, now + (now - before), now)
         deviation = gas.reference(n, parameters) + tension
         rho, is_fast = np.broadcast_to(1.0 + deviation, n.shape), added(u * u) > MOST_SPEED**2
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
@@ -323,11 +327,12 @@ def _last_tension_nodes(capillarity: Operator, precision, jit, at):
     that keeps it for the next step, unless the cell turns."""
     if capillarity is NO_TENSION:
         return jit(lambda now, n, parameters: now), jit(lambda now, kind, n, parameters: None)
-    last, zero = at[LAST_TENSION], precision.real(0)
+    last, tension, zero, sudden = at[LAST_TENSION], at[TENSION], precision.real(0), precision.real(SUDDEN)
 
     def extrapolated(now, n, parameters):
-        before = parameters[last][n]
-        return now if before == zero else now + (now - before)
+        before, most = parameters[last][n], sudden * parameters[tension]
+        is_known = before != zero and abs(now - before) <= most
+        return now + (now - before) if is_known else now
 
     def keep(now, kind, n, parameters):
         parameters[last][n] = zero if kind & TURNING else now
