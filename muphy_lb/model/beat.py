@@ -103,17 +103,15 @@ class Beat(Action):
             return
         is_last, instant = divmod(number, self.n_instants)
         largest, squares = rank.communicator.maximum, 0.0
-        links = rank.get(WALLED)
-        links = links ^ links >> N_AXES
         for axis, (name, stored) in enumerate(zip(CARRYING_FIELDS, STORED, strict=True)):
             row = f"{stored}_{instant}"
             if not rank.has(row):  # of the third axis in a plane
                 continue
-            now, is_doubled = rank.get(name), links >> axis & 1
+            now = rank.get(name)
             if is_last:
                 before = self._of_the_beat_before(rank, stored, instant)
                 self._differs = max(self._differs, largest(float(np.abs(now - before).max(initial=0.0))))
-                squares = squares + (now.astype(np.float64) / (1 + is_doubled)) ** 2
+                squares = squares + (now.astype(np.float64) / _times(rank, axis)) ** 2
             rank.set(row, now)
         if is_last:
             self._largest = max(self._largest, largest(float(np.sqrt(np.max(squares, initial=0.0)))))
@@ -163,3 +161,10 @@ class Beat(Action):
         _, away = self._between(time_s)
         others = [j for j in range(N_TERMS) if j != k]
         return np.prod([away[j] / (away[j] - away[k]) for j in others], axis=0)
+
+
+def _times(rank, axis: int) -> np.ndarray:
+    """(n,) 2 where the momentum that carries is twice the own one along an axis, 1 elsewhere
+    (:data:`muphy_lb.operators.observers.STORE_CARRYING`)."""
+    links = rank.get(WALLED)
+    return 1 + ((links ^ links >> N_AXES) >> axis & 1)

@@ -167,7 +167,7 @@ class LiveView(Monitor):
     def rest(self, status: RunStatus) -> None:
         """Show the last of the steps that were asked for, and that there may be more."""
         step = self._simulation.step_number
-        self._simulation.engine.backend.synchronise()
+        self._simulation.engine.backend.synchronise()  # as in a look
         order = self._coordinator.last_order(step, more_may_follow=True) if self._coordinator else None
         self._show(self._communicator.broadcast(order), status, WAITING)
         self.next_step = step + 1

@@ -233,6 +233,7 @@ class Viewer:
             if self._scale is None or not self._layout.controls.holds_scale:
                 self._scale = Scale.of(picture.values, renderer.description.units[picture.demand.field], self._scale)
             if picture.demand.place == CUT:
+                self._is_coarse = False
                 drawn = await renderer.draw(drawn_cut, picture, renderer.description.frames[picture.demand.axis])
             else:
                 moves, seconds = self._goes_on(renderer.update) or self._is_turning, renderer.scene.seconds

@@ -6,7 +6,7 @@ from math import isfinite
 import numpy as np
 import pytest
 
-from muphy_lb.apps.rock.dissolve import Desk
+from muphy_lb.apps.rock.dissolve import History
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.case.toml import toml_lines
@@ -79,7 +79,7 @@ def test_a_front_moves_as_fast_as_diffusion_and_rate_allow(dissolve, tmp_path, r
 
 def test_a_command_that_was_stopped_goes_on_with_the_same_bits(dissolve, tmp_path, monkeypatch):
     short = {"dissolution": {"end_s": 120.0}}
-    whole, take, taken = dissolve(short), Desk.take, []
+    whole, take, taken = dissolve(short), History.take, []
 
     def stop_after_two(self, *arguments):
         taken.append(take(self, *arguments))
@@ -87,7 +87,7 @@ def test_a_command_that_was_stopped_goes_on_with_the_same_bits(dissolve, tmp_pat
             raise KeyboardInterrupt
         return taken[-1]
 
-    monkeypatch.setattr(Desk, "take", stop_after_two)
+    monkeypatch.setattr(History, "take", stop_after_two)
     with pytest.raises(KeyboardInterrupt):
         dissolve(short, "--overwrite")
     assert dissolve(short) == whole and len(taken) == len(whole)

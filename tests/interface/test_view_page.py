@@ -18,7 +18,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.measure.monitor import RunStatus
 from muphy_lb.run.solver import Solver
 from muphy_lb.view.gathering import Gathering, describe
-from muphy_lb.view.messages import BODY, Answer, Demand, Update
+from muphy_lb.view.messages import BODY, WAITING, Answer, Demand, Update
 from muphy_lb.view.page import LOOPBACK, PageProcess, open_socket
 from muphy_lb.view.style import FRAME
 from tests.vessel import vessel
@@ -285,6 +285,20 @@ def test_the_newest_picture_is_shown_although_the_one_before_was_still_on_its_wa
             (drawn,) = (each for each in models(page, "ColumnDataSource") if list(each.data) == ["number"])
             drawn.data = {"number": [1]}
         wait_for(lambda: number_of(shown, session) == 3)
+
+
+def test_a_picture_is_drawn_finely_when_no_steps_have_followed(shown):
+    """Nothing but time passes behind the first one."""
+    with shown.viewer() as session:
+        shown.answer(lambda answer: answer.viewers == 1 and answer.demands)
+        shown.tell(2, WAITING)
+        shown.page.send(shown.picture)
+        wait_for(lambda: number_of(shown, session) == 1)
+        wait_for(lambda: number_of(shown, session) == 2)
+        with as_it_is(shown, session) as page:
+            (source,) = (each for each in models(page, "ColumnDataSource") if set(each.data) == {"image", "number"})
+            assert np.array(source.data["image"][0]).shape[::-1] == FRAME
+        shown.tell(1)
 
 
 def test_an_isosurface_is_drawn_instead_of_the_body(shown):

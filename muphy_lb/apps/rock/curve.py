@@ -1,10 +1,12 @@
-"""Curves: the numbers that an option names, and the table of the points with its chart."""
+"""Curves: the numbers that an option names, the table of the points with its chart, and the case that they are of."""
 
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from muphy_lb.base.files.atomic import atomic_write
+from muphy_lb.case.case import Case, as_case, changed_contents, changed_keys
+from muphy_lb.case.toml import as_override
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.series import write_summary
 
@@ -18,6 +20,18 @@ def numbers(text: str) -> list[float]:
     except ValueError:
         return []
     return found if all(map(math.isfinite, found)) else []
+
+
+def origin(case: Case, folder: Path) -> dict:
+    """What points in a folder follow from, for their record: the case as text, but for its title and output, and what
+    its files hold."""
+    bare = as_case(case, [as_override(section, None) for section in ("title", "output")])
+    return {"case": bare.to_toml(folder), "contents": bare.contents()}
+
+
+def other_origin(then: Mapping, now: Mapping) -> list[str]:
+    """Keys and files of the case in which two origins differ. Raises KeyError: one of them is none."""
+    return changed_keys(then["case"], now["case"]) + changed_contents(then["contents"], now["contents"])
 
 
 def write_curve(

@@ -11,13 +11,12 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from muphy_lb.apps.rock.curve import write_points
+from muphy_lb.apps.rock.curve import origin, other_origin, write_points
 from muphy_lb.apps.rock.moving_surface import GONE, Course, Settled, Surface
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
 from muphy_lb.base.registry import moving_solid
-from muphy_lb.case.case import Case, as_case, changed_contents, changed_keys, listed, load_case
-from muphy_lb.case.toml import as_override
+from muphy_lb.case.case import Case, listed, load_case
 from muphy_lb.domain import PULL
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.output.charts import line_chart
@@ -69,25 +68,25 @@ def dissolve(options, say: Callable[[str], None], communicator) -> int:
             "dissolve: run.frozen_after_s is given, and the command freezes each flow when it is steady; leave it out"
         )
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-dissolve")
-    desk = agreed_on_root(communicator, lambda: Desk(folder, case, options.overwrite))
-    rows = communicator.broadcast(desk and desk.rows)
+    history = agreed_on_root(communicator, lambda: History(folder, case, options.overwrite))
+    rows = communicator.broadcast(history and history.rows)
     if rows:
         say(f"{folder} holds {len(rows)} steady states, which are not computed again")
     with StopSignals() as signals, Sentry(communicator, folder):
-        course = Course(case, moved, desk and desk.solid, signals, communicator)
-        while not from_root(communicator, lambda: desk.is_done):
-            settled = course.settled(desk and desk.surface, not rows)
+        course = Course(case, moved, history and history.solid, signals, communicator)
+        while not from_root(communicator, lambda: history.is_done):
+            settled = course.settled(history and history.surface, not rows)
             if settled is None:
-                from_root(communicator, lambda: desk.rows and desk.draw())
+                from_root(communicator, lambda: history.rows and history.draw())
                 name = signal.Signals(communicator.maximum(signals.received)).name
                 return stopped(f"signal {name}", folder, say)
-            rows = from_root(communicator, lambda settled=settled: desk.take(course, settled))
+            rows = from_root(communicator, lambda settled=settled: history.take(course, settled))
             say(_told(rows))
-        from_root(communicator, lambda: desk.draw())
+        from_root(communicator, lambda: history.draw())
     return 0 if all(row["is_settled"] for row in rows) else 1
 
 
-class Desk:
+class History:
     """The rows so far and the surface, in a folder; on rank 0.
 
     Args:
@@ -104,8 +103,7 @@ class Desk:
 
     def __init__(self, folder: Path, case: Case, is_anew: bool):
         self._folder, self._end_s, self.solid = folder, moving_solid(case).end_s, solid_of(case)
-        bare = as_case(case, [as_override(section, None) for section in ("title", "output")])
-        self._identity: dict[str, Any] = {"case": bare.to_toml(folder), "contents": bare.contents()}
+        self._origin = origin(case, folder)
         self.surface, self.rows = Surface(0.0, self.solid.start), list[dict]()
         self.drawn: dict[float, np.ndarray] = {}
         refuse_linked_folder(folder)
@@ -142,8 +140,7 @@ class Desk:
             with np.load(path, allow_pickle=False) as arrays:
                 found = {name: arrays[name] for name in arrays.files}
             record = json.loads(str(found.pop("record")))
-            changed = changed_keys(record["case"], self._identity["case"])
-            changed += changed_contents(record["contents"], self._identity["contents"])
+            changed = other_origin(record, self._origin)
             self.rows, before = record["rows"], tuple(found.pop("before").tolist())
             self.drawn = dict(zip(found.pop("drawn_s").tolist(), found.pop("drawn"), strict=True))
             time_s, shares, *gone = (found.pop(name) for name in OF_SURFACE)
@@ -160,11 +157,11 @@ class Desk:
         arrays: dict[str, Any] = dict(
             zip(OF_SURFACE, (surface.time_s, surface.shares, *surface.gone.values()), strict=True)
         )
-        arrays |= {"record": json.dumps(self._identity | {"rows": rows}), "before": surface.before}
+        arrays |= {"record": json.dumps(self._origin | {"rows": rows}), "before": surface.before}
         arrays |= {"drawn_s": [*self.drawn], "drawn": np.stack([*self.drawn.values()]), **surface.flow}
         with atomic_write(self._folder / STATE) as temporary, open(temporary, "wb") as file:
             np.savez(file, **arrays)
-        write_points(self._folder / FILE, rows, COLUMNS, **self._identity)
+        write_points(self._folder / FILE, rows, COLUMNS, **self._origin)
 
     def draw(self) -> None:
         """The chart of the table, and the picture of the solid."""

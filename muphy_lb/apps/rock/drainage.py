@@ -14,14 +14,15 @@ import shutil
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.apps.rock.curve import SATURATION, numbers, write_curve
+from muphy_lb.apps.rock.curve import SATURATION, numbers, origin, other_origin, write_curve
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder
-from muphy_lb.case.case import Case, as_case, changed_contents, changed_keys, listed, load_case
+from muphy_lb.case.case import Case, as_case, listed, load_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.measure.displacement import Displacement, displacement_of
 from muphy_lb.measure.flow_view import whole_nodes
@@ -222,14 +223,19 @@ class Steps:
         viscosity = max(self._fluids.viscosities_m2_s(case)) * case.fluid.density_kg_m3
         return core.communicator.broadcast(speed * viscosity / self._fluids.tension_n_m(case))
 
+    @cached_property
+    def _in_rock(self) -> np.ndarray | slice:
+        """Which nodes lie in the rock, on rank 0."""
+        core = self._sim.core
+        return rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)
+
     def _pore_volumes(self) -> float:
         """Volume that enters in a window of time, over that of the pores of the rock."""
         core, told = self._sim.core, self._sim.core.openings()
         if core.communicator.rank:
             return core.communicator.broadcast(None)
-        inside = rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)
         is_rock = np.zeros(core.header.n_nodes, dtype=bool)
-        is_rock[inside] = True
+        is_rock[self._in_rock] = True
         pores_m3 = np.count_nonzero(is_rock) * core.header.spacing_m**3
         entered = abs(told[self._inlet].flow_rate_m3_s) * self._window * core.units.time_step_s
         return core.communicator.broadcast(float(entered / pores_m3))
@@ -245,10 +251,7 @@ class Steps:
     def _saturation(self) -> float:
         """Saturation of the first fluid in the rock, reservoirs left out, on every rank."""
         core = self._sim.core
-        chosen: np.ndarray | slice = slice(None)
-        if core.communicator.rank == 0:
-            chosen = rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)
-        second = self._fluids.saturation(core, chosen)
+        second = self._fluids.saturation(core, self._in_rock if core.communicator.rank == 0 else slice(None))
         return 1.0 - core.communicator.broadcast(second)
 
     def _reached(self) -> list[str]:
@@ -273,10 +276,8 @@ def _told(row: dict, curve: Curve) -> str:
 
 
 def _identity(case: Case, options, folder: Path) -> dict:
-    """Origin of the points of a folder: the case as text, but for its title and output, what its files hold, and the
-    change within which a saturation has settled."""
-    bare = as_case(case, [as_override(section, None) for section in ("title", "output")])
-    return {"case": bare.to_toml(folder), "contents": bare.contents(), "settled_within": options.settled_within}
+    """Origin of the points of a folder, and the change within which a saturation has settled."""
+    return origin(case, folder) | {"settled_within": options.settled_within}
 
 
 def _earlier(folder: Path, case: Case, options, curve: Curve, points: list[float]) -> list[dict]:
@@ -291,9 +292,8 @@ def _earlier(folder: Path, case: Case, options, curve: Curve, points: list[float
     now, remedy = _identity(case, options, folder), "give --overwrite to begin anew, or another output folder with -o"
     try:
         then = json.loads(path.read_text(encoding="utf-8"))
-        rows, changed = then["points"], changed_keys(then["case"], now["case"])
+        rows, changed = then["points"], other_origin(then, now)
         earlier, within = [row[curve.asked] for row in rows], then["settled_within"]
-        changed += changed_contents(then["contents"], now["contents"])
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"drainage: {path} is damaged, or no record of this command; {remedy}") from error
     if within != now["settled_within"]:
