@@ -307,7 +307,7 @@ advance = Solver.advance
 def stop(self, *arguments):
     if self.communicator.rank == 1 and self.step_number >= 20:
         time.sleep(3600)
-    advance(self, *arguments)
+    return advance(self, *arguments)
 Solver.advance = stop
 main(sys.argv[1:])
 """

@@ -20,7 +20,7 @@ SIZE, RADIUS, POROSITY, SEED = 100, 8.0, 0.4, 1
 QUICK_SIZE, QUICK_RADIUS = 24, 4.0
 COUNT, QUICK_COUNT = 200_000, 10_000
 PECLETS, QUICK_PECLETS = (3.0, 10.0, 30.0, 100.0, 300.0), (3.0, 10.0)
-SPEED, VISCOSITY = 0.02, 1.0 / 6.0  # of the fluid on the mean; creeping
+SPEED, VISCOSITY = 0.015, 1.0 / 6.0  # of the fluid on the mean; creeping
 SETTLED, EVERY = 1e-4, 500
 #: Times of tracers before and while their variance is measured, in a^2 / D and in times past a sphere.
 DIFFUSIVE_TIMES, SPHERES_PASSED = 0.3, 6.0
