@@ -5,13 +5,13 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from muphy_lb.base.errors import InputError, MuphyError
+from muphy_lb.base.processes import python, variables
 from muphy_lb.run.folder import SUMMARY_FILE
 from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 
@@ -33,11 +33,11 @@ def time_whole(options, say: Callable[[str], None], communicator) -> tuple[str, 
             f" --launcher 'mpirun -n {communicator.size}'"
         )
     changes = [*options.set, *([f"compute.backend={options.backend}"] if options.backend else [])]
-    line = [*shlex.split(options.launcher or ""), sys.executable, "-m", "muphy_lb", "run", options.case, "--profile"]
+    line = [*shlex.split(options.launcher or ""), *python("muphy_lb", "run", options.case, "--profile")]
     with TemporaryDirectory() as kept:
         folder = Path(kept)
         line += ["-o", str(folder / "out"), "--overwrite", *(f"--set={change}" for change in changes)]
-        environment = os.environ | dict.fromkeys(KEPT_IN, str(folder / "kept"))
+        environment = variables(os.environ) | dict.fromkeys(KEPT_IN, str(folder / "kept"))
         records = [{"start": start} | _timed(line, environment, folder / "out" / SUMMARY_FILE) for start in STARTS]
     say(_table(records))
     return records[0]["title"], records[0]["device"], records

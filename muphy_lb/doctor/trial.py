@@ -5,9 +5,10 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+
+from muphy_lb.base.processes import python, variables
 
 MARK = "muphy_lb trial: "
 LAST_WORDS = 200
@@ -22,11 +23,16 @@ def answer_of(name: str, limit_s: float, launcher=(), environment=None) -> dict:
         launcher: words that go before those of Python, such as ``("mpirun", "-n", "2")``.
         environment: variables that are added to those of this process.
     """
-    command = [*launcher, sys.executable, "-m", "muphy_lb.doctor", name]
+    command = [*launcher, *python("muphy_lb.doctor", name)]
     pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(
-            command, stdout=pipe, stderr=pipe, text=True, env=os.environ | (environment or {}), start_new_session=True
+            command,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+            env=variables(os.environ) | (environment or {}),
+            start_new_session=True,
         )
     except OSError as error:
         return {"failure": f"{command[0]} cannot be started: {error.strerror}"}

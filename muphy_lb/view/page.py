@@ -5,15 +5,14 @@ import os
 import secrets
 import socket
 import subprocess
-import sys
 import threading
 from importlib.metadata import version
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import NamedTuple
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.processes import python, variables
 from muphy_lb.parallel.watchdog import RANK_VARIABLES
 from muphy_lb.view.messages import Answer, Description
 
@@ -89,7 +88,7 @@ class PageProcess:
         ours, theirs = socket.socketpair()
         handed = (server.listener.fileno(), theirs.fileno())
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "muphy_lb.view.server", *map(str, handed)],
+            python("muphy_lb.view.server", *map(str, handed)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=handed,
@@ -157,6 +156,4 @@ class PageProcess:
 def _environment() -> dict[str, str]:
     """Variables of the process: it is no rank, and finds these packages wherever they are."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith((*RANK_VARIABLES, "BOKEH_"))}
-    root = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, (root, kept.get("PYTHONPATH"))))
-    return kept | {"PYTHONPATH": path, "NUMBA_NUM_THREADS": THREADS, "OMP_NUM_THREADS": THREADS}
+    return variables(kept) | {"NUMBA_NUM_THREADS": THREADS, "OMP_NUM_THREADS": THREADS}

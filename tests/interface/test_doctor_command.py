@@ -215,6 +215,13 @@ def test_a_trial_that_hangs_or_dies_is_an_answer(tmp_path):
     assert "cannot be started" in trial.answer_of("cpu", 1.0, ("no-such-launcher",))["failure"]
 
 
+def test_a_trial_takes_no_module_from_the_callers_folder(tmp_path, monkeypatch):
+    for name in ("json.py", "numbers.py", "muphy_lb.py"):
+        (tmp_path / name).write_text("raise RuntimeError('not mine')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert "failure" not in trial.answer_of("cpu", 120.0)
+
+
 def test_a_trial_ends_with_the_doctor(monkeypatch):
     begun = []
 

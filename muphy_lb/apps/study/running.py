@@ -5,7 +5,6 @@ import math
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,6 +21,7 @@ from muphy_lb.apps.study.table import chosen_names
 from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.base.key_units import is_number
 from muphy_lb.base.phases import quietly
+from muphy_lb.base.processes import python, variables
 from muphy_lb.case.case import Case
 from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.parallel.watchdog import Sentry
@@ -267,8 +267,8 @@ class Workers:
             with open(folder / f"worker_{k}.log", "w", encoding="utf-8") as log:
                 self._processes.append(
                     subprocess.Popen(
-                        [sys.executable, "-m", "muphy_lb", *command],
-                        env={**os.environ, **own, "NUMBA_NUM_THREADS": str(threads(n_workers + 1))},
+                        python("muphy_lb", *command),
+                        env=variables(os.environ) | own | {"NUMBA_NUM_THREADS": str(threads(n_workers + 1))},
                         stdin=subprocess.DEVNULL,
                         stdout=log,
                         stderr=subprocess.STDOUT,

@@ -19,6 +19,8 @@ from typing import Any
 from numba import config
 from numba.core.sigutils import normalize_signature
 
+from muphy_lb.base.processes import python
+
 LENGTH_BYTES = 8
 MOST_HELPERS = 7
 FEWEST_HELPERS = 3
@@ -45,7 +47,7 @@ class Helpers:
         self._jobs.put(job)
         if len(self._processes) >= self._most:
             return
-        line = [sys.executable, "-P", "-m", "muphy_lb.base.kept.helper"]  # nothing of the caller's folder
+        line = python("muphy_lb.base.kept.helper")
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         try:
