@@ -225,23 +225,18 @@ class BoundaryLinks:
         """Whether opening links wait for populations of other ranks."""
         return bool(self._reflects.any()) and self._addresses.domain.mirrors.n_remote > 0
 
-    def bind_openings(self, parity: int, is_behind: bool = False):
-        """Launch that fills in what enters through the openings before, or after, a step from buffer ``parity``.
-
-        Args:
-            parity: the buffer.
-            is_behind: with the values of the step before, to measure the state that it left.
-        """
-        buffer, links = self._completed(parity), self._links_with_values(parity, is_behind)
+    def bind_openings(self, parity: int):
+        """Launch that fills in what enters through the openings before a step from buffer ``parity``."""
+        buffer, links = self._completed(parity), self._links_with_values(parity, is_behind=False)
         buffers = LinkBuffers(self._buffers[parity], buffer, buffer)
-        moments = self._node_values(parity, self._in_force(parity, is_behind))
+        moments = self._node_values(parity, self._in_force(parity, is_behind=False))
         return self._backend.bind("links", self._operators, buffers, links, moments)
 
-    def bind_walls(self, parity: int, is_behind: bool = False):
-        """Launch that fills in what enters through the links into linkwise walls; before a step also what keeps the
-        mass at interpolated walls. See :meth:`bind_openings`."""
-        in_force = self._backend.view(self._in_force(parity, is_behind), self._n_openings, self._n_values)
-        return self._walls.bind(parity, in_force, keeps_mass=not is_behind)
+    def bind_walls(self, parity: int, keeps_mass: bool = True):
+        """Launch that fills in what enters through the links into linkwise walls before a step from buffer ``parity``;
+        unless it is to be repeated, also what keeps the mass at interpolated walls."""
+        in_force = self._backend.view(self._in_force(parity, is_behind=False), self._n_openings, self._n_values)
+        return self._walls.bind(parity, in_force, keeps_mass)
 
     def sums(self, parity: int, n_openings: int) -> np.ndarray:
         """(n_openings, 3) int64 sums over the links of each opening in the state ``parity``; see

@@ -146,6 +146,9 @@ class Solver(Preparation):
         is_laid_out = self._regime(numerics, conditions) == self._regime(self.numerics, self.conditions)
         is_laid_out &= case.flow == self.case.flow  # the body force is a number in the kernels' parameters
         record = None if is_laid_out else self.state.record()
+        if is_laid_out:  # forces and stress stay those of the step that was made
+            self.state.forces_record()
+            self.state.stress_record()
         self.case, self.numerics, self.conditions = case, numerics, conditions
         if record is not None:
             self.rebuild()
@@ -198,6 +201,8 @@ class Solver(Preparation):
             self.state.step_number += stretch * self.stride
             n_updates += stretch
             self.engine.actions.act(self.step_number)
+        if self.step_number >= self._scheduled_until:
+            self.upload_schedule()  # what is measured ahead of a step has its values
         return n_updates
 
     def is_due(self, every: int) -> bool:
