@@ -146,9 +146,8 @@ class Solver(Preparation):
         is_laid_out = self._regime(numerics, conditions) == self._regime(self.numerics, self.conditions)
         is_laid_out &= case.flow == self.case.flow  # the body force is a number in the kernels' parameters
         record = None if is_laid_out else self.state.record()
-        if is_laid_out:  # forces and stress stay those of the step that was made
-            self.state.forces_record()
-            self.state.stress_record()
+        if is_laid_out:  # what is told stays that of the step that was made
+            self.state.keep_measures()
         self.case, self.numerics, self.conditions = case, numerics, conditions
         if record is not None:
             self.rebuild()

@@ -193,6 +193,13 @@ class State:
         stress = self.walls.stress()
         return stress.record() if stress else {}
 
+    def keep_measures(self) -> None:
+        """Measure what is told of the present step, before conditions change; collective."""
+        self.forces_record()
+        self.stress_record()
+        if self._flow.header.openings:
+            self.openings.restore(self.openings.present(self._flow), self.step_number)
+
     def record(self) -> StateRecord:
         """The present state; collective."""
         communicator, engine = self._flow.communicator, self._engine
