@@ -271,7 +271,7 @@ class BoundaryLinks:
         return in_order[0], in_order[1]
 
     def _bind_measures(self, parity: int, arrays) -> list:
-        """Launches that measure the fluxes of the step behind and the densities of the state ``parity``, as of
+        """The launches that measure the fluxes of the step behind and the densities of the state ``parity``, as of
         :meth:`bind_fluxes`. What leaves a state has the velocity half a step later, as what enters by the condition of
         the step ahead has it; with that of the step behind a voxel of the gradient that accelerates the fluid would be
         missing. What streaming before the collision stores belongs to one step already."""
