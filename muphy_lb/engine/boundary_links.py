@@ -272,9 +272,9 @@ class BoundaryLinks:
 
     def _bind_measures(self, parity: int, arrays) -> list:
         """The launches that measure the fluxes of the step behind and the densities of the state ``parity``, as of
-        :meth:`bind_fluxes`. What leaves a state has the velocity half a step later, as what enters by the condition of
-        the step ahead has it; with that of the step behind a voxel of the gradient that accelerates the fluid would be
-        missing. What streaming before the collision stores belongs to one step already."""
+        :meth:`bind_fluxes`. Populations that leave a state have the velocity half a step later, and so have those that
+        enter by the condition of the step ahead; with that of the step behind the density would lack the gradient that
+        accelerates a voxel of fluid. Streaming that stores before the collision holds both of one step already."""
         behind = self.bind_fluxes(parity, arrays)
         if self._model.streaming.stores_before_collision:
             return [behind]
