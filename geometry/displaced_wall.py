@@ -32,6 +32,9 @@ LARGEST_SEED = 2**63 - 1
 TAILS = 4.0
 """Standard deviations that a displacement hardly exceeds."""
 BYTES_PER_VOXEL = 40
+NOTHING_MOVED = (
+    ": half-way walls stay where they were; take lattice.walls = 'bouzidi', whose walls move by any distance"
+)
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,9 @@ def displaced_voxels(loaded: Noted, displacement: WallDisplacement, repeats: Axe
         raise GeometryError(f"no fluid is left: {displacement}; give a smaller displacement")
     flags = np.where(is_fluid, FLAG_DTYPE(FLUID), np.where(voxels.flags == FLUID, FLAG_DTYPE(SOLID), voxels.flags))
     moved = replace(voxels, flags=flags.astype(FLAG_DTYPE), wall_shape=ImplicitWall(_interpolated(level, repeats)))
-    return Noted(moved, (*loaded.notes, str(displacement)))
+    n_changed = np.count_nonzero(is_fluid != (voxels.flags == FLUID))
+    note = f"{displacement}; {n_changed:,} voxels changed sides" + ("" if n_changed else NOTHING_MOVED)
+    return Noted(moved, (*loaded.notes, note))
 
 
 def levels_of(voxels: Voxels):

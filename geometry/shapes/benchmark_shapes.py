@@ -203,7 +203,8 @@ def tilted_pipe(radius=8.6, direction=(2, 1, 0), centre_offset=(0.0, 0.0, 0.0), 
 
 def annulus(inner=10.6, outer=25.2, centre_offset=(0.137, -0.211), spacing_m=1.0) -> Voxels:
     """The plane annulus between circles of radius ``inner`` and ``outer``, walls labelled ``inner`` and ``outer``.
-    Their common centre is that of a voxel, shifted by ``centre_offset`` (x, y): circular Couette flow."""
+    Their common centre is that of the middle voxel, shifted by ``centre_offset`` (x, y): circular Couette flow. Walls
+    that turn about it want it as ``walls.centre_m``; without, they turn about the middle of the box."""
     check_positive(inner=inner, outer=outer, spacing_m=spacing_m)
     if inner >= outer:
         raise GeometryError(f"inner = {inner} and outer = {outer}; inner must be smaller")

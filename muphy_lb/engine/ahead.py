@@ -66,10 +66,10 @@ def _fill_in(engine) -> None:
         messages.run()
     if links.has_openings:
         backend.openings_wait_for_edge()
-        links.bind_openings(parity, is_behind=True)()
+        links.bind_openings(parity)()
         backend.edge_waits_for_openings()
     if links.has_linkwise_walls:
-        links.bind_walls(parity, is_behind=True)()
+        links.bind_walls(parity, keeps_mass=False)()
 
 
 def _complete(engine, binder: StepBinder, stage: Stage) -> list[Launch]:

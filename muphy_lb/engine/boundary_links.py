@@ -225,23 +225,18 @@ class BoundaryLinks:
         """Whether opening links wait for populations of other ranks."""
         return bool(self._reflects.any()) and self._addresses.domain.mirrors.n_remote > 0
 
-    def bind_openings(self, parity: int, is_behind: bool = False):
-        """Launch that fills in what enters through the openings before, or after, a step from buffer ``parity``.
-
-        Args:
-            parity: the buffer.
-            is_behind: with the values of the step before, to measure the state that it left.
-        """
-        buffer, links = self._completed(parity), self._links_with_values(parity, is_behind)
+    def bind_openings(self, parity: int):
+        """Launch that fills in what enters through the openings before a step from buffer ``parity``."""
+        buffer, links = self._completed(parity), self._links_with_values(parity, is_behind=False)
         buffers = LinkBuffers(self._buffers[parity], buffer, buffer)
-        moments = self._node_values(parity, self._in_force(parity, is_behind))
+        moments = self._node_values(parity, self._in_force(parity, is_behind=False))
         return self._backend.bind("links", self._operators, buffers, links, moments)
 
-    def bind_walls(self, parity: int, is_behind: bool = False):
-        """Launch that fills in what enters through the links into linkwise walls; before a step also what keeps the
-        mass at interpolated walls. See :meth:`bind_openings`."""
-        in_force = self._backend.view(self._in_force(parity, is_behind), self._n_openings, self._n_values)
-        return self._walls.bind(parity, in_force, keeps_mass=not is_behind)
+    def bind_walls(self, parity: int, keeps_mass: bool = True):
+        """Launch that fills in what enters through the links into linkwise walls before a step from buffer ``parity``;
+        unless it is to be repeated, also what keeps the mass at interpolated walls."""
+        in_force = self._backend.view(self._in_force(parity, is_behind=False), self._n_openings, self._n_values)
+        return self._walls.bind(parity, in_force, keeps_mass)
 
     def sums(self, parity: int, n_openings: int) -> np.ndarray:
         """(n_openings, 3) int64 sums over the links of each opening in the state ``parity``; see
@@ -259,7 +254,7 @@ class BoundaryLinks:
         fluxes = backend.zeros(2 * self.n_opening_links, np.float64)
         sums = backend.zeros(N_SUMS * n_openings, np.int64)
         add = self.bind_sums(fluxes, sums)
-        return [[self.bind_fluxes(parity, fluxes), add] for parity in (0, 1)], sums
+        return [[*self._bind_measures(parity, fluxes), add] for parity in (0, 1)], sums
 
     def bind_sums(self, fluxes, sums):
         """Launch that sums (2 L,) measured fluxes and densities by opening, exactly."""
@@ -269,20 +264,36 @@ class BoundaryLinks:
         """(L,) mass entering per step, and density deviation of the plane, of every opening link, in record order.
         Where planes reflect, only sums over pairs of mirror images are true."""
         arrays = self._backend.zeros(2 * self.n_opening_links, np.float64)
-        self.bind_fluxes(parity, arrays)()
+        for launch in self._bind_measures(parity, arrays):
+            launch()
         in_order = np.empty((2, self.n_opening_links))
         in_order[:, self._order] = self._backend.to_host(arrays).reshape(2, -1)
         return in_order[0], in_order[1]
 
+    def _bind_measures(self, parity: int, arrays) -> list:
+        """The launches that measure the fluxes of the step behind and the densities of the state ``parity``, as of
+        :meth:`bind_fluxes`. Populations that leave a state have the velocity half a step later, and so have those that
+        enter by the condition of the step ahead; with that of the step behind the density would lack the gradient that
+        accelerates a voxel of fluid. Streaming that stores before the collision holds both of one step already."""
+        behind = self.bind_fluxes(parity, arrays)
+        if self._model.streaming.stores_before_collision:
+            return [behind]
+        n_links, view = self.n_opening_links, self._backend.view
+        unused = self._backend.zeros(2 * n_links, np.float64)
+        halves = view(unused, 0, n_links), view(arrays, n_links, 2 * n_links)
+        return [behind, self._bind_fluxes(parity, halves, is_behind=False)]
+
     def bind_fluxes(self, parity: int, arrays):
         """Launch that measures the fluxes and densities of the state ``parity`` into (2 L,) float64 numbers, in the
-        order of the launch."""
+        order of the launch, with the conditions of the step behind."""
         n_links, view = self.n_opening_links, self._backend.view
-        halves = view(arrays, 0, n_links), view(arrays, n_links, 2 * n_links)
+        return self._bind_fluxes(parity, (view(arrays, 0, n_links), view(arrays, n_links, 2 * n_links)), is_behind=True)
+
+    def _bind_fluxes(self, parity: int, halves, is_behind: bool):
         buffer = self._buffers[parity]
         is_stored = self._model.streaming.stores_before_collision
         buffers = LinkBuffers(buffer, buffer, buffer if is_stored else None)
-        links = self._links_with_values(parity, is_behind=True)
+        links = self._links_with_values(parity, is_behind)
         moments = self._node_values(parity, self._in_force(parity, is_behind=True))
         operators = *self._operators, self._model.plane_density
         return self._backend.bind("link_fluxes", operators, buffers, links, halves, moments)

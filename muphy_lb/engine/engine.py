@@ -302,7 +302,7 @@ class Engine:
 
     def looking_ahead(self) -> AbstractContextManager[int]:
         """A context in which the populations that arrive at the nodes in the step ahead are complete, with the values
-        of openings and walls in force now; gives their buffer. Behind it the state is as before. Collective: all ranks
+        that openings and walls have in it; gives their buffer. Behind it the state is as before. Collective: all ranks
         leave it together."""
         return looking_ahead(self, self._binder)
 

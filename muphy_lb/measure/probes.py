@@ -1,8 +1,9 @@
 """Probes: the flow at points, along lines and through planes, and between two planes.
 
 A point takes the velocity, the pressure and the scalars of other physics from the (at most eight) fluid nodes around
-it, trilinearly; the weight of solid ones goes to the others. A plane takes the nodes within a voxel of it with the
-weight 1 - |d|, d their distance in voxels, which for a plane along the axes is the interpolation between two layers.
+it, trilinearly; the weight of solid ones goes to the others. A plane takes the nodes with the share of their voxel that
+lies within half a voxel of it: these shares are its area for every direction and place, and for a plane along the axes
+the interpolation between two layers.
 
 Segments are between two planes through a vessel. The fractional flow reserve (FFR) is the mean pressure behind a
 stenosis over that before it, both over whole beats and above the venous pressure, at the largest flow that the bed
@@ -13,6 +14,7 @@ behind takes (Pijls, van Son, Kirkeeide, De Bruyne, Gould, Circulation 87, 1354 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
+from math import factorial
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,7 @@ from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 
 AT_POINTS = ("velocity_x_m_s", "velocity_y_m_s", "velocity_z_m_s", "pressure_pa")
 ACROSS_PLANES = ("flow_rate_m3_s", "mean_pressure_pa", "mean_speed_m_s", "max_speed_m_s")
+ALONG_AXES = 1e-4  # largest component of a normal that counts as 0
 CORNERS = np.array(list(product((0, 1), repeat=3)))
 
 
@@ -131,12 +134,12 @@ class _PointSeries(ProbeSeries):
 class _PlaneSeries(ProbeSeries):
     @staticmethod
     def weights(section, nodes) -> tuple[np.ndarray, np.ndarray]:
-        """(m,) nodes within a voxel of the plane, ascending, and their weights."""
+        """(m,) nodes near the plane, ascending, and their weights."""
         normal, spacing_m = _unit_normal(section), nodes.spacing_m
         voxel = np.sort(nodes.voxel)
         arm = voxel_coordinates(voxel, nodes.shape) - (np.array(section.plane_m) - nodes.origin_m) / spacing_m
         across = arm @ normal
-        weight = np.maximum(0.0, 1.0 - np.abs(across))
+        weight = shares_near_plane(across, normal)
         if section.radius_m is not None:
             in_plane = np.linalg.norm(arm - across[:, None] * normal, axis=1)
             weight[in_plane > section.radius_m / spacing_m] = 0.0
@@ -162,6 +165,28 @@ class _PlaneSeries(ProbeSeries):
             float((values * area_m2).sum() / area_m2.sum()) for values in (scalars[0], speed_m_s, *scalars[1:])
         )
         return np.array([flow_rate_m3_s, pressure_pa, mean_speed_m_s, speed_m_s.max(), *means])
+
+
+def shares_near_plane(across: np.ndarray, normal: np.ndarray) -> np.ndarray:
+    """(m,) shares of voxels within half a voxel of a plane.
+
+    The share of a unit cube with corner 0 below the plane n.x = s is the sum over its corners v of (-1)^|v| (s - n.v)^k
+    where that is positive, over k! times the product of the k components of n that are not 0, taken positive.
+
+    Args:
+        across: (m,) distances of the middles of the voxels from the plane, in voxels.
+        normal: (3,) unit normal of the plane.
+    """
+    n = np.abs(normal)
+    n = n[n > ALONG_AXES]
+    if n.size == 1:
+        return np.maximum(0.0, 1.0 - np.abs(across))
+    near = np.abs(across) < 0.5 * (1.0 + n.sum())
+    corners, found = np.array(list(product((0, 1), repeat=n.size))), np.zeros(across.shape)
+    for sign, face in ((1.0, 0.5), (-1.0, -0.5)):
+        below = 0.5 * n.sum() + face + across[near, None] - corners @ n
+        found[near] += sign * (np.maximum(below, 0.0) ** n.size @ (-1.0) ** corners.sum(axis=1))
+    return np.maximum(found, 0.0) / (factorial(n.size) * n.prod())
 
 
 class PlaneValues:

@@ -13,8 +13,9 @@ gradients known from the stress; those of fifth and sixth order become 0. Geier,
 Math. Appl. 70, 507 (2015).
 
 Above LEAST_OMEGA the rates omega_3 to omega_5, A and B are those for which diffusion is of fourth order, Geier,
-Pasquali, Schoenherr, J. Comput. Phys. 348, 862 (2017), Eqs. (111)-(115) at a bulk rate of 1; below it (where A and B
-have a pole, at 1) they are 1, 1, 1, 0, 0. As omega goes to 2 they go to 0, so that a limiter takes what becomes large
+Pasquali, Schoenherr, J. Comput. Phys. 348, 862 (2017), Eqs. (111)-(115) at a bulk rate of 1; up to it they are 1, 1, 1,
+0, 0, since there omega_4 leaves the range of 0 to 2 (at 7/4, with a pole at 14/9), A and B become large (with a pole at
+1), and waves of a fluid at rest would grow. As omega goes to 2 they go to 0, so that a limiter takes what becomes large
 nearer to 1, Eqs. (116)-(123): omega_k + (1 - omega_k) |C| / (rho LIMIT + |C|).
 
 The force F adds F to k_a, with the second moment of Guo, Zheng, Shi, Phys. Rev. E 65, 046308 (2002), which is 0 in this
@@ -39,7 +40,7 @@ from muphy_lb.operators.plane_cumulant import left_of_third, plane_node, plane_r
 from muphy_lb.operators.relaxation import OMEGA, Relaxation
 from muphy_lb.operators.unroll import unroll
 
-LEAST_OMEGA = 1.25
+LEAST_OMEGA = 1.75
 LIMIT = 0.01
 AXES = ((0, 1, 2), (1, 2, 0), (2, 0, 1))  # every axis with the two others, in turn
 

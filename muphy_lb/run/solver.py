@@ -146,6 +146,8 @@ class Solver(Preparation):
         is_laid_out = self._regime(numerics, conditions) == self._regime(self.numerics, self.conditions)
         is_laid_out &= case.flow == self.case.flow  # the body force is a number in the kernels' parameters
         record = None if is_laid_out else self.state.record()
+        if is_laid_out:  # what is told stays that of the step that was made
+            self.state.keep_measures()
         self.case, self.numerics, self.conditions = case, numerics, conditions
         if record is not None:
             self.rebuild()
@@ -198,6 +200,8 @@ class Solver(Preparation):
             self.state.step_number += stretch * self.stride
             n_updates += stretch
             self.engine.actions.act(self.step_number)
+        if self.step_number >= self._scheduled_until:
+            self.upload_schedule()  # what is measured ahead of a step has its values
         return n_updates
 
     def is_due(self, every: int) -> bool:

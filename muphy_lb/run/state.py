@@ -107,6 +107,7 @@ class State:
         section = self._flow.case.initial
         with_stress = section is not None and section.stress
         self._start_from(density, velocity, with_stress, section is not None and section.consistent_pressure)
+        self._flow.upload_schedule()
         self._engine.actions.start()
 
     def set_velocity_m_s(self, values, stress: bool = True, consistent_pressure: bool = False) -> None:
@@ -191,6 +192,13 @@ class State:
         """The stress beside walls on rank 0, if the run records it; else empty; collective."""
         stress = self.walls.stress()
         return stress.record() if stress else {}
+
+    def keep_measures(self) -> None:
+        """Measure what is told of the present step, before conditions change; collective."""
+        self.forces_record()
+        self.stress_record()
+        if self._flow.header.openings:
+            self.openings.restore(self.openings.present(self._flow), self.step_number)
 
     def record(self) -> StateRecord:
         """The present state; collective."""

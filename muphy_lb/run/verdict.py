@@ -255,7 +255,8 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
     if balance is None and not abs(findings.mass_drift) <= LARGEST_DRIFT:
         yield (
             f"the mass of a closed flow changed by {_percent(findings.mass_drift)}, allowed is"
-            f" {_percent(LARGEST_DRIFT)}: half-way walls, fp64 or a shorter run lose less"
+            f" {_percent(LARGEST_DRIFT)}: half-way walls, fp64 or a shorter run lose less, and a wall whose"
+            " velocity leads through its own faces lets fluid in or out"
         )
     if not findings.density_change <= findings.allowed_density_change:
         shorter = sqrt(findings.density_change / findings.allowed_density_change)

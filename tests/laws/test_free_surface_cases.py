@@ -207,6 +207,14 @@ def test_falls_that_the_lattice_does_not_resolve_are_warned_of(fluid, lattice, w
     assert words is None or re.search(words, physics.warnings()[0])
 
 
+@pytest.mark.parametrize(("time_step_s", "is_warned"), [(1.5e-4, False), (2e-4, True)])
+def test_walls_that_move_beneath_liquid_that_its_weight_makes_denser_are_warned_of(time_step_s, is_warned):
+    """Their momentum is that of the density of the case: they move the liquid too slowly by that share."""
+    case = tables(lattice={"time_step_s": time_step_s}, geometry=BELT["geometry"]) | {"walls": BELT["walls"]}
+    told = Solver(case_from_dict(case)).physics[0].warnings()
+    assert len(told) == is_warned and all(re.search("denser at the bottom.* set lattice.time_step_s", x) for x in told)
+
+
 def test_walls_that_are_wet_and_have_been_are_counted_in_faces(tmp_path):
     output = {"series_every_steps": 40, "checkpoint_every_steps": 80, "fields": ["wetted"], "fields_every_steps": 0}
     simulation = Solver(dam(run={"steps": 120}, output=output))

@@ -13,6 +13,8 @@ collisions named here both stay finite, the former up to La = 10,000.
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from muphy_lb.base.units import CS2, Units
 from muphy_lb.operators import COMPRESSIBLE, MRT, TRT
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED
@@ -25,6 +27,7 @@ LARGEST_LAPLACE = 3.0  # Laplace number of a voxel up to which these collisions 
 
 FASTEST_FALL = 0.1  # speed of falls [voxels a step] up to which the flow counts as incompressible
 TOO_FAST_FALL = 0.2  # speed of falls [voxels a step] from which a run may diverge; splashes are up to twice as fast
+DENSER = 0.01  # share by which the weight of the liquid may make it denser beside walls that move
 
 
 NO_GAS = "the liquid fills all voxels: there is no free surface; check that [[free_surface.liquid]] is in metres"
@@ -33,12 +36,18 @@ NO_GAS = "the liquid fills all voxels: there is no free surface; check that [[fr
 def fall_warnings(case, units: Units, speed: float) -> Iterator[str]:
     """Warnings of the speed [voxels a step] that a fall through the height of the liquid reaches."""
     if speed > TOO_FAST_FALL:
-        slower = Units(units.spacing_m, units.time_step_s * FASTEST_FALL / speed, units.density_kg_m3)
-        reference = case.lattice.lattice_velocity
-        reference_m_s = None if reference is None else units.velocity_to_si(reference)
         yield (
             f"a fall through the height of the liquid reaches {speed:.3g} voxels a step, above {TOO_FAST_FALL:g}: set"
-            f" {time_step_key(case, slower, reference_m_s, CS2)}"
+            f" {_shorter(case, units, FASTEST_FALL / speed)}"
+        )
+    denser = 0.5 * speed**2 / CS2
+    if denser > DENSER and any(
+        np.any(wall.velocity_m_s or 0.0) or np.any(wall.rotation_rad_s or 0.0) for wall in case.walls
+    ):
+        yield (
+            f"walls move, with the momentum of liquid of the density of the case; its weight makes it {denser:.2%}"
+            " denser at the bottom, where they move it that much too slowly: set"
+            f" {_shorter(case, units, np.sqrt(0.5 * DENSER / denser))}"
         )
     cell_reynolds = speed / units.viscosity_to_lattice(case.fluid.viscosity_m2_s)
     if cell_reynolds > MAX_CELL_REYNOLDS and case.lattice.smagorinsky is None:
@@ -46,6 +55,15 @@ def fall_warnings(case, units: Units, speed: float) -> Iterator[str]:
             "the liquid is not resolved: the Reynolds number of a voxel, with the speed of a fall through the height of"
             f" the liquid, is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}; {resolving(case, units, cell_reynolds)}"
         )
+
+
+def _shorter(case, units: Units, share: float) -> str:
+    """The assignment of a time step that is a share of the present one."""
+    reference = case.lattice.lattice_velocity
+    reference_m_s = None if reference is None else units.velocity_to_si(reference)
+    return time_step_key(
+        case, Units(units.spacing_m, share * units.time_step_s, units.density_kg_m3), reference_m_s, CS2
+    )
 
 
 def tension_warnings(case, laplace: float) -> Iterator[str]:

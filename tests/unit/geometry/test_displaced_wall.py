@@ -6,7 +6,7 @@ import pytest
 
 from muphy_lb.geometry.displaced_wall import WallDisplacement
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.load import load_voxels
+from muphy_lb.geometry.load import load_voxels, load_with_notes
 from muphy_lb.geometry.voxels import FLUID
 
 RADIUS, LENGTH, SPACING = 5.0, 20.0, 0.5
@@ -67,7 +67,8 @@ def test_cut_links_see_parts_of_a_voxel(tmp_path):
     image = np.ones((12, 12, 4), np.uint8)
     image[3:9, 3:9] = 0
     np.save(tmp_path / "duct.npy", image)
-    voxels = load_voxels(tmp_path / "duct.npy", spacing_m=1.0, fluid_value=0, wall_moved_m=0.2)
+    voxels, notes = load_with_notes(tmp_path / "duct.npy", spacing_m=1.0, fluid_value=0, wall_moved_m=0.2)
+    assert "; 0 voxels changed sides: half-way walls stay where they were; take lattice.walls" in notes[-1]
     found = voxels.wall_shape.distances(np.array([[2.0, 5.0, 3.0]]), np.array([0, 0, -1]))
     assert found == pytest.approx([0.7])
 

@@ -5,7 +5,7 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.output import ProbeSection
-from muphy_lb.measure.probes import corner_weights, probe_series
+from muphy_lb.measure.probes import corner_weights, probe_series, shares_near_plane
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
 from tests.channel import BOTTOM, HEIGHT, LENGTH, SPACING_M, TOP, open_channel, periodic_channel, simulate
@@ -55,6 +55,19 @@ def test_a_plane_tells_the_flow_that_the_inlet_lets_in(tmp_path):
     row = recorded(simulation, tmp_path, plane_m=tuple(centre_m.tolist()), normal=(2.0, 0.0, 0.0))
     assert row["flow_rate_m3_s"] == pytest.approx(simulation.openings()["inlet"].flow_rate_m3_s, rel=0.01)
     assert row["mean_speed_m_s"] < row["max_speed_m_s"]
+
+
+@pytest.mark.parametrize("normal", [(1, 1, 0), (1, 1, 1), (1, 2, 0), (0.3, -0.5, 0.8), (1, 1e-3, -2e-3), (0, 0, 1)])
+@pytest.mark.parametrize("place", [0.0, 0.35])
+def test_shares_near_a_plane_are_its_area_whatever_its_direction_and_place(normal, place):
+    """A hat of the distance summed to 1.12 or 0.91 of it along (1, 1, 0). Columns of voxels along the axis nearest to
+    the normal n have the area 1 / n each."""
+    n = np.array(normal) / np.linalg.norm(normal)
+    voxels = np.stack(np.meshgrid(*[np.arange(-9, 10)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    main = np.abs(n).argmax()
+    columns = (np.abs(np.delete(voxels, main, axis=1)) <= 2).all(axis=1)
+    shares = shares_near_plane(voxels[columns] @ n - place, n)
+    assert shares.sum() / 25 == pytest.approx(1.0 / np.abs(n[main]), rel=1e-9)
 
 
 def test_a_line_has_a_value_at_every_point_in_the_fluid(tmp_path):
