@@ -168,8 +168,6 @@ def layer_distance_node(lattice, precision, jit, at):
 COS_ANGLE = "cosine_of_contact_angle"  # parameter: of the angle between surface and wall, in the liquid
 PASSES = 3
 """How often the paraboloid is fitted, each time with planes tangent to the one before; to planes alike at first."""
-ROUND = 0.3
-"""Distance by which the surface must cut a full or an empty neighbour for it to go round it."""
 HEAVY = 10.0  # factor of the equation for the slope at the wall; that of a point of the surface in a neighbour has 1
 MEETING = 0.2  # sine of the angle between surface and wall up to which they count as parallel
 STEEPEST = 0.2  # cosine of the angle between the surface and that asked for, up to which its tangent is taken as it is
@@ -203,7 +201,9 @@ def _fit(neighbours, n, normal, wall, lattice, parameters, shape):
         means, z = cut_beside(some, vector, (normal, first, second), shape, own)
         terms = means - origin
         beyond = z - (shape[:3] * terms[:3]).sum(axis=0)
-        valid = (kind & WALL == 0) & ~(is_full & (beyond <= ROUND)) & ~(is_empty & (beyond >= -ROUND))
+        is_beside = np.abs(vector @ wall) >= ALONG
+        is_beside |= np.abs(vector @ second) >= ASIDE
+        valid = (kind & WALL == 0) & is_beside & ~(is_full & (beyond <= 0.0)) & ~(is_empty & (beyond >= 0.0))
         terms = np.where(valid, terms, 0.0).T
         matrix += terms[:, :, None] * terms[:, None, :]
         right += terms * z[:, None]
@@ -295,10 +295,10 @@ def _fit_node(lattice, precision, jit, at):
     cell, fill, cosine, real = at[CELL], at[FILL], at[COS_ANGLE], precision.real
     _, cx, cy, cz = constants(lattice, precision)
     zero, one, two, heavy, parallel = (real(x) for x in (0, 1, 2, HEAVY, MEETING * MEETING))
-    least, most, far, tiny = real(HARDLY), real(1 - HARDLY), real(ROUND), real(HARDLY * HARDLY)
+    least, most, tiny = real(HARDLY), real(1 - HARDLY), real(HARDLY * HARDLY)
     layer, cut_of = layer_distance_node(lattice, precision, jit, at), cut_node(precision, jit)
     means_of_layer, at_wall = _layer_means_node(precision, jit), _at_wall_node(precision, jit)
-    none, add, solve = equations_nodes(precision, jit)
+    is_along, (none, add, solve) = _is_along_node(lattice, precision, jit), equations_nodes(precision, jit)
     sharpest = real(SHARPEST)
     bounded = jit(lambda x: min(max(x, -sharpest), sharpest))
 
@@ -310,7 +310,8 @@ def _fit_node(lattice, precision, jit, at):
         px, py, pz = (wx - facing * nx) / size, (wy - facing * ny) / size, (wz - facing * nz) / size
         qx, qy, qz = ny * pz - nz * py, nz * px - nx * pz, nx * py - ny * px
         frame = normal, (px, py, pz), (qx, qy, qz)
-        own = layer(neighbours, n, parameters, normal, (wall, frame[2]))
+        sides = wall, frame[2]
+        own = layer(neighbours, n, parameters, normal, sides)
         ox, oxx, oyy = means_of_layer(facing, sine, own)
         slope, depth = at_wall(facing, sine, own, parameters[cosine])
         equations = add(none(), (heavy * two * depth, zero, zero, heavy, zero, heavy * slope))
@@ -320,12 +321,12 @@ def _fit_node(lattice, precision, jit, at):
                 share, side = one, 1
             elif not kind & INTERFACE or share <= least:
                 share, side = zero, -1
-            if not kind & WALL:
+            if not kind & WALL and not is_along(kind, k + 1, sides):
                 link = cx[k + 1], cy[k + 1], cz[k + 1]
                 x, y, xx, yy, xy, z = cut_of(share, link, frame, shape, own)
                 xx, yy = xx - oxx, yy - oyy
                 beyond = z - (sa * xx + sb * yy + sc * xy)
-                if side == 0 or (side == 1 and beyond > far) or (side == -1 and beyond < -far):
+                if side == 0 or side * beyond > zero:
                     equations = add(equations, (xx, yy, xy, x - ox, y, z))
         a, b, c, h, i = solve(equations)
         a, b, c, h, i = bounded(a), bounded(b), bounded(c), bounded(h), bounded(i)
