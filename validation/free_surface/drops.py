@@ -44,7 +44,11 @@ OFF_CENTRE = np.array([0.07, -0.13, 0.21])
 LAPLACE, RAYLEIGH, SAME, SPURIOUS = 0.05, 0.05, 0.03, 1e-3
 
 
-@case("surface-drop", "Laplace: dp = 2 sigma / R; Rayleigh, Proc. R. Soc. 29, 71 (1879): omega^2 = 8 sigma / (rho R^3)")
+@case(
+    "surface-drop",
+    "Laplace: dp = 2 sigma / R; Rayleigh, Proc. R. Soc. 29, 71 (1879): omega^2 = 8 sigma / (rho R^3), with viscosity:"
+    " Prosperetti, J. Fluid Mech. 100, 333 (1980), derived anew",
+)
 def surface_drop(settings: Settings) -> Iterator:
     """Surface tension from the pressure in a drop, and from its oscillation."""
     liquids.refuse(settings)
@@ -143,10 +147,11 @@ class Oscillation(NamedTuple):
         from scipy.special import ive
 
         n, half, nu = MODE, 0.5 * (self.dimension - 2), self.viscosity / self.radius**2
-        square, flat = s / nu, self.dimension == 2
-        root, order = np.sqrt(square), n + half
+        square, order = s / nu, n + half
+        root = np.sqrt(square)
         slope = 0.5 * root * (ive(order - 1, root) + ive(order + 1, root)) / ive(order, root) - half
-        if flat:  # the radial velocity of the vortical part, over that of the potential
+        # The radial velocity of the vortical part, over that of the potential.
+        if self.dimension == 2:
             vortical = -2.0 * n * (n - 1) / (square + 2.0 * n * n - 2.0 * slope)
         else:
             vortical = -2.0 * (n * n - 1) / (square + 2.0 * n * (n + 1) - 2.0 - 2.0 * slope)
