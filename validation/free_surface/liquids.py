@@ -4,7 +4,7 @@ Places are in voxels from the centre of the first one, as in :mod:`muphy_lb.phys
 """
 
 from collections.abc import Callable, Mapping
-from math import sqrt
+from math import pi, sqrt
 
 import numpy as np
 
@@ -22,6 +22,7 @@ TANK, NO_FORCE = "tank", (0.0, 0.0, 0.0)
 EVERYTHING = ({"box_m": [[-1e6] * 3, [1e6] * 3]},)
 """Liquid of a simulation whose own start :func:`fill_with` replaces."""
 FIT_ROUNDS, FIT_STEP = 60, 1e-5
+TALBOT_TERMS = 48
 AtPlaces = Callable[[np.ndarray], np.ndarray]
 
 
@@ -90,6 +91,20 @@ def damped_oscillation(time: np.ndarray, values: np.ndarray, frequency: float, d
         slopes = np.stack([(misfit(found + scale * axis) - now) / scale for axis in np.eye(2)], axis=1)
         found = found - 0.7 * np.linalg.lstsq(slopes, now, rcond=None)[0]
     return float(found[0]), float(found[1])
+
+
+def from_laplace(transform: Callable[[np.ndarray], np.ndarray], time: np.ndarray) -> np.ndarray:
+    """(n,) values at times (n,) > 0 of a function of the time, from its Laplace transform of complex s (...).
+
+    The transform is inverted on Talbot's contour: Abate, Valko, Int. J. Numer. Meth. Eng. 60, 979 (2004).
+    """
+    theta = np.arange(1, TALBOT_TERMS) * pi / TALBOT_TERMS
+    cotangent = 1.0 / np.tan(theta)
+    base = 0.4 * TALBOT_TERMS / time
+    bend = 1.0 + 1j * (theta + (theta * cotangent - 1.0) * cotangent)
+    s = base[:, None] * theta * (cotangent + 1j)
+    terms = (np.exp(time[:, None] * s) * transform(s) * bend).real.sum(axis=1)
+    return base / TALBOT_TERMS * (0.5 * np.exp(base * time) * transform(base + 0j).real + terms)
 
 
 def middle_of_oscillation(time: np.ndarray, values: np.ndarray, frequency: float, damping: float) -> float:

@@ -40,8 +40,6 @@ from muphy_lb.validation.case import Settings, absolute, at_least, at_most, case
 from muphy_lb.validation.free_surface import liquids
 from muphy_lb.validation.plot import Plot, Series
 
-TALBOT_TERMS = 48
-
 
 class Wave(NamedTuple):
     """A standing wave in a box of its length, over a depth of half of it."""
@@ -74,17 +72,8 @@ class Wave(NamedTuple):
         return 2.0 * self.viscosity * self.number**2
 
     def amplitudes(self, time: np.ndarray) -> np.ndarray:
-        """(n,) amplitude over that of the start at times (n,) > 0, by Prosperetti's solution.
-
-        The transform is inverted on Talbot's contour: Abate, Valko, Int. J. Numer. Meth. Eng. 60, 979 (2004).
-        """
-        theta = np.arange(1, TALBOT_TERMS) * pi / TALBOT_TERMS
-        cotangent = 1.0 / np.tan(theta)
-        base = 0.4 * TALBOT_TERMS / time
-        bend = 1.0 + 1j * (theta + (theta * cotangent - 1.0) * cotangent)
-        s = base[:, None] * theta * (cotangent + 1j)
-        terms = (np.exp(time[:, None] * s) * self.transform(s) * bend).real.sum(axis=1)
-        return base / TALBOT_TERMS * (0.5 * np.exp(base * time) * self.transform(base + 0j).real + terms)
+        """(n,) amplitude over that of the start at times (n,) > 0, by Prosperetti's solution."""
+        return liquids.from_laplace(self.transform, time)
 
     def transform(self, s: np.ndarray) -> np.ndarray:
         """Laplace transform of the amplitude over that of the start."""
