@@ -171,6 +171,12 @@ class LinkConditions:
     #: local links per unit of value and amplitude; the same number of columns on every rank
     profiles: Mapping[int, np.ndarray] = field(default_factory=dict)
 
+    @classmethod
+    def of_none(cls) -> "LinkConditions":
+        """Conditions where there are no links."""
+        none = np.zeros(0)
+        return cls(none, none.astype(np.int64), np.zeros((3, 0)), np.ones(1))
+
     @property
     def at_start(self) -> np.ndarray:
         """All values that change with time, as they are at the start: ``value``, then the amplitudes of profiles."""

@@ -151,6 +151,11 @@ class Engine:
         """The kinds of the next ``CYCLE`` steps, of which the first is an even one."""
         return [self._kind(self._step_number + k, k % 2) for k in range(CYCLE)]
 
+    def bind(self) -> None:
+        """Bind the tasks of plain steps, so that helpers compile their kernels, and launch nothing."""
+        for parity in (0, 1):
+            self._launches.tasks(self._kind(0, parity))
+
     def warm_up(self) -> None:
         """Run every task once on a fluid at rest, so that compilation is over before the clock starts; then record
         them. Before any schedule."""

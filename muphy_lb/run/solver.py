@@ -19,6 +19,7 @@ from muphy_lb.case.output import GRADIENT
 from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.engine import Engine
 from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.quantities import number_in_si
 from muphy_lb.lattice.exact_sums import from_two_parts, scale_of_sums
 from muphy_lb.measure.flow_view import Health, OpeningState, whole_nodes
@@ -32,6 +33,7 @@ from muphy_lb.parallel import agreed_on_root, connect
 from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.run.description import described
 from muphy_lb.run.preparation import Preparation
+from muphy_lb.run.rehearsal import rehearse
 from muphy_lb.run.state import State, StateRecord
 from muphy_lb.run.verdict import divergence_message
 from muphy_lb.setup.boundaries import build_schedule, opening_conditions
@@ -76,6 +78,9 @@ class Solver(Preparation):
             for name, method in physics.methods.items():
                 setattr(self, name, partial(method, self))
         self.state.start()
+
+    def _seen(self, header: GeometryHeader) -> None:
+        rehearse(self.case, header, self._backend_name, self.communicator.local_rank)
 
     @classmethod
     def from_case(cls, case, overrides=(), communicator=None) -> "Solver":

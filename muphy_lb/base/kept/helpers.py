@@ -89,6 +89,11 @@ def n_helpers() -> int:
     return 0 if is_helper or most < FEWEST_HELPERS else most
 
 
+def are_at_work() -> bool:
+    """Whether there are helpers, since a kernel has had to be compiled."""
+    return _helpers is not None
+
+
 def begin() -> None:
     """A kernel has to be compiled: ask for the usual ones, too."""
     global _waiting, _helpers
