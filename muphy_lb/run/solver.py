@@ -70,7 +70,7 @@ class Solver(Preparation):
     def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes=None):
         case, communicator, self.monitor = as_case(case), communicator or connect(), Monitor()
         backend = agreed_on_root(communicator, lambda: resolve_backend(case.compute.backend))
-        self._backend_name = communicator.broadcast(backend)
+        self._on = communicator.broadcast(backend), communicator.local_rank  # which is collective at first
         super().__init__(case, communicator, nodes)
         self.engine: Engine = self._build_engine()
         self.state, self._has_stride = State(self), False
@@ -80,7 +80,7 @@ class Solver(Preparation):
         self.state.start()
 
     def _seen(self, header: GeometryHeader) -> None:
-        rehearse(self.case, header, self._backend_name, self.communicator.local_rank)
+        rehearse(self.case, header, *self._on)
 
     @classmethod
     def from_case(cls, case, overrides=(), communicator=None) -> "Solver":
@@ -382,8 +382,8 @@ class Solver(Preparation):
         return self.communicator.maximum(float(np.abs(self.engine.moments()[0]).max(initial=0.0)))
 
     def _build_engine(self) -> Engine:
-        compute, local_rank = self.case.compute, self.communicator.local_rank
-        backend = make_backend(self._backend_name, self.lattice, PRECISIONS[compute.precision], local_rank)
+        compute, (name, local_rank) = self.case.compute, self._on
+        backend = make_backend(name, self.lattice, PRECISIONS[compute.precision], local_rank)
         connector = HaloConnector(self.communicator, compute.transport)
         scale = scale_of_sums(self.header.n_nodes)
         engine = Engine(backend, connector, self.domain, self.model, self._at_links, scale)
