@@ -253,14 +253,14 @@ class BoundaryLinks:
         """(n_openings, 3) int64 sums over the links of each opening in the state ``parity``; see
         :meth:`muphy_lb.engine.engine.Engine.opening_sums`."""
         if self._sum_launches is None:
-            self._sum_launches = self._bind_sum_launches(n_openings)
+            self._sum_launches = self.bind_sum_launches(n_openings)
         launches, sums = self._sum_launches
         for launch in launches[parity]:
             launch()
         return self._backend.to_host(sums).reshape(n_openings, N_SUMS)
 
-    def _bind_sum_launches(self, n_openings: int) -> tuple[list, object]:
-        """The launches that sum over the openings of either state, bound on first use, and the array of the sums."""
+    def bind_sum_launches(self, n_openings: int) -> tuple[list, object]:
+        """The launches that sum over the openings of either state, and the array of the sums."""
         backend = self._backend
         fluxes = backend.zeros(2 * self.n_opening_links, np.float64)
         sums = backend.zeros(N_SUMS * n_openings, np.int64)

@@ -13,6 +13,7 @@ import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.base.errors import DivergedError, InputError
+from muphy_lb.base.kept import helpers
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.output import GRADIENT
@@ -68,6 +69,7 @@ class Solver(Preparation):
     """
 
     def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes=None):
+        helpers.begin_early()  # ahead of the search for a device
         case, communicator, self.monitor = as_case(case), communicator or connect(), Monitor()
         backend = agreed_on_root(communicator, lambda: resolve_backend(case.compute.backend))
         self._on = communicator.broadcast(backend), communicator.local_rank  # which is collective at first

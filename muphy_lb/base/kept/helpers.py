@@ -20,7 +20,7 @@ from numba import config
 from numba.core.sigutils import normalize_signature
 
 LENGTH_BYTES = 8
-MOST_HELPERS = 7
+MOST_HELPERS = 11
 FEWEST_HELPERS = 3
 """Fewer compete with this process for the cores of a small machine, and each begins with imports of a second."""
 
@@ -77,6 +77,7 @@ class Helpers:
 
 
 _waiting: list[Callable[[], None]] | None = []  # requests for usual kernels; None once helpers have begun
+_of_subject: dict[str, list[Callable[[], None]]] = {}  # the same of subjects that no run has had yet
 _helpers: Helpers | None = None
 is_helper = False
 """Whether this process is one itself."""
@@ -94,6 +95,12 @@ def are_at_work() -> bool:
     return _helpers is not None
 
 
+def begin_early() -> None:
+    """A run begins: if the first of the usual kernels is not kept, it is one that compiles."""
+    for request in (_waiting or ())[:1] if n_helpers() else ():
+        request()
+
+
 def begin() -> None:
     """A kernel has to be compiled: ask for the usual ones, too."""
     global _waiting, _helpers
@@ -107,17 +114,26 @@ def begin() -> None:
             request()
 
 
-def usually(kernel, types: str | tuple) -> None:
+def usually(kernel, types: str | tuple, subject: str = "") -> None:
     """A function that nearly every run calls with arguments of these types of Numba: it is compiled beside others as
-    soon as a kernel has to be compiled."""
+    soon as a kernel has to be compiled. ``subject``: of one that every run calls that has to do with a subject; it is
+    asked for when that is :func:`expected`."""
 
     def request():
         ask(kernel, normalize_signature(types)[0])
 
-    if _waiting is None:
+    if subject:
+        _of_subject.setdefault(subject, []).append(request)
+    elif _waiting is None:
         request()
     else:
         _waiting.append(request)
+
+
+def expected(subject: str) -> None:
+    """A run has to do with a subject: ask for its usual kernels."""
+    for request in _of_subject.pop(subject, ()) if n_helpers() else ():
+        request()
 
 
 def ahead(kernel, arguments: tuple) -> None:
