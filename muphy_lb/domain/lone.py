@@ -6,7 +6,7 @@ from muphy_lb.domain.halo import HaloPlan
 from muphy_lb.domain.links import LinkRecords, Mirrors, SpecularLinks, WallTreatment
 from muphy_lb.domain.local import LocalDomain
 from muphy_lb.domain.part import GhostLayer, Part
-from muphy_lb.geometry.neighbours import WALL_LINK
+from muphy_lb.geometry.neighbours import WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import Lattice
 from muphy_lb.lattice.layout import TILE
@@ -15,18 +15,17 @@ NONE = np.zeros(0, dtype=np.int64)
 AT_ONCE = np.zeros(1, dtype=np.int64)  # of messages to nobody
 
 
-class _WallsAround:
-    """Stands in for the search for neighbours, which is compiled."""
+class _WallsAround(NeighbourSearch):
+    """A search that finds walls, without one that is compiled."""
 
-    solid = None
+    def __init__(self):
+        self.solid = None
 
-    def table(self, vectors, subset=slice(None), out=None):
+    def table_through_solids(self, vectors, subset=slice(None), out=None) -> np.ndarray:
         """(Q, n) links to walls; the node itself at rest."""
         found = np.full((len(vectors), np.arange(1)[subset].size), WALL_LINK, dtype=np.int32)
         found[~np.any(vectors, axis=1)] = 0
         return found
-
-    table_through_solids = table
 
 
 def lone_domain(header: GeometryHeader, lattice: Lattice) -> LocalDomain:
