@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from muphy_lb.backends import make_backend
-from muphy_lb.base.kept import helpers
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.registry import packages
 from muphy_lb.case.case import Case
@@ -26,7 +25,7 @@ from muphy_lb.setup.numerics import resolve
 
 
 def rehearse(case: Case, header: GeometryHeader, backend: str, local_rank: int) -> None:
-    """Ask the helpers for the kernels of a step of a case, if they are at work. Kernels that follow from the nodes are
+    """Ask the helpers for the kernels of a step of a case. Kernels that follow from the nodes are
     left for later, and so are all of a case that cannot be computed, of which the run will tell.
 
     Args:
@@ -34,8 +33,6 @@ def rehearse(case: Case, header: GeometryHeader, backend: str, local_rank: int) 
         backend: name of a backend.
         local_rank: whose device to use.
     """
-    if not helpers.are_at_work():
-        return
     logging.disable(logging.CRITICAL)  # the run says it
     try:
         with suppress(Exception):

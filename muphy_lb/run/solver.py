@@ -34,7 +34,6 @@ from muphy_lb.parallel import agreed_on_root, connect
 from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.run.description import described
 from muphy_lb.run.preparation import Preparation
-from muphy_lb.run.rehearsal import rehearse
 from muphy_lb.run.state import State, StateRecord
 from muphy_lb.run.verdict import divergence_message
 from muphy_lb.setup.boundaries import build_schedule, opening_conditions
@@ -82,7 +81,10 @@ class Solver(Preparation):
         self.state.start()
 
     def _seen(self, header: GeometryHeader) -> None:
-        rehearse(self.case, header, *self._on)
+        if helpers.are_at_work():
+            from muphy_lb.run.rehearsal import rehearse
+
+            rehearse(self.case, header, *self._on)
 
     @classmethod
     def from_case(cls, case, overrides=(), communicator=None) -> "Solver":

@@ -7,7 +7,6 @@ import pytest
 
 from muphy_lb.backends import make_backend
 from muphy_lb.backends.cpu import kernels, skeletons
-from muphy_lb.base.kept import helpers
 from muphy_lb.base.kept.code_digest import digest
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.case.case import load_case
@@ -53,13 +52,6 @@ def prepared(case, asked) -> tuple[set, set]:
 
 
 @pytest.mark.parametrize("name", MISSED)
-def test_the_kernels_of_the_step_are_asked_for_ahead_of_the_nodes(name, asked, monkeypatch):
-    monkeypatch.setattr(helpers, "are_at_work", lambda: True)
+def test_the_kernels_of_the_step_are_asked_for_ahead_of_the_nodes(name, asked):
     early, later = prepared(load_case(EXAMPLES / f"{name}.toml"), asked)
     assert early <= later and len(later - early) == MISSED[name]
-
-
-def test_without_helpers_there_is_no_rehearsal(asked):
-    assert not helpers.are_at_work()
-    rehearse(None, None, "cpu", 0)  # which looks at nothing
-    assert not asked
