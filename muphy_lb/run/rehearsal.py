@@ -33,13 +33,14 @@ def rehearse(case: Case, header: GeometryHeader, backend: str, local_rank: int) 
         backend: name of a backend.
         local_rank: whose device to use.
     """
+    said = logging.root.manager.disable
     logging.disable(logging.CRITICAL)  # the run says it
     try:
         with suppress(Exception):
             _bind(_Rehearsal(case, header), backend, local_rank)
         gc.collect()  # engine and launches hold each other
     finally:
-        logging.disable(logging.NOTSET)
+        logging.disable(said)
 
 
 class _Rehearsal(Preparation):
