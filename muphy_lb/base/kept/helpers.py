@@ -7,6 +7,7 @@ waits (:mod:`muphy_lb.base.kept.turns`). Helpers that fail or die leave their ke
 """
 
 import atexit
+import itertools
 import os
 import queue
 import subprocess
@@ -36,13 +37,13 @@ class Helpers:
     """
 
     def __init__(self, most: int):
-        self._most, self._jobs = most, queue.SimpleQueue[bytes]()
+        self._most, self._jobs, self._count = most, queue.PriorityQueue[tuple[bool, int, bytes]](), itertools.count()
         self._processes = list[subprocess.Popen]()
         atexit.register(self._end)
 
-    def ask(self, job: bytes) -> None:
-        """Have a job done, as :mod:`muphy_lb.base.kept.helper` reads it."""
-        self._jobs.put(job)
+    def ask(self, job: bytes, can_wait: bool = False) -> None:
+        """Have a job done, as :mod:`muphy_lb.base.kept.helper` reads it; ``can_wait``: for all jobs that cannot."""
+        self._jobs.put((can_wait, next(self._count), job))
         if len(self._processes) >= self._most:
             return
         line = [sys.executable, "-P", "-m", "muphy_lb.base.kept.helper"]  # nothing of the caller's folder
@@ -61,7 +62,7 @@ class Helpers:
         with suppress(OSError, ValueError):
             while True:
                 try:
-                    job = self._jobs.get(timeout=IDLE_S)
+                    _, _, job = self._jobs.get(timeout=IDLE_S)
                 except queue.Empty:
                     self._processes.remove(process)
                     process.communicate()
@@ -120,7 +121,7 @@ def usually(kernel, types: str | tuple, subject: str = "") -> None:
     asked for when that is :func:`expected`."""
 
     def request():
-        ask(kernel, normalize_signature(types)[0])
+        ask(kernel, normalize_signature(types)[0], can_wait=not subject)
 
     if subject:
         _of_subject.setdefault(subject, []).append(request)
@@ -142,8 +143,9 @@ def ahead(kernel, arguments: tuple) -> None:
         ask(kernel, tuple(kernel.typeof_pyval(each) for each in arguments))
 
 
-def ask(kernel, signature: tuple) -> None:
-    """Let a helper compile a kernel, unless it is kept, or cannot be, or there are no helpers."""
+def ask(kernel, signature: tuple, can_wait: bool = False) -> None:
+    """Let a helper compile a kernel, unless it is kept, or cannot be, or there are no helpers; ``can_wait``: behind
+    those that a run is known to launch."""
     store: Any = getattr(kernel, "_cache", None)
     path = store.lacking(signature) if hasattr(store, "lacking") else None
     if path is None or signature in kernel.overloads:
@@ -151,4 +153,4 @@ def ask(kernel, signature: tuple) -> None:
     begin()
     if _helpers:
         with suppress(Exception):  # what cannot be sent is compiled here
-            _helpers.ask(store.dumps((type(store), store.preparation(), kernel, signature, path)))
+            _helpers.ask(store.dumps((type(store), store.preparation(), kernel, signature, path)), can_wait)
