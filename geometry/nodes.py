@@ -110,6 +110,12 @@ def within(voxel: np.ndarray, geometry: "GeometryHeader", box_m=None, centre_m=N
     return np.linalg.norm(place_m - np.array(centre_m), axis=1) <= radius_m
 
 
+def header_ahead(voxels: Voxels, regions: tuple[str, ...]) -> GeometryHeader:
+    """The header of an image whose fluid voxels are not counted yet, with names of regions of the fluid."""
+    box = voxels.shape, voxels.spacing_m, voxels.origin_m, voxels.periodic
+    return GeometryHeader(1, *box, voxels.openings, tuple(Wall(name, 0) for name in voxels.walls), regions)
+
+
 def build_nodes(voxels: Voxels) -> NodeList:
     """Number the fluid voxels of an image; every fluid voxel becomes a node. Raises GeometryError: there is no fluid
     voxel, or a flag is unknown."""

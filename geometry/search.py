@@ -265,7 +265,7 @@ def _mark_layers(voxel, in_x, in_y, in_z):
         in_z[row // in_y.size] = True
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, usually="(int64[::1], boolean[::1], boolean[::1], boolean[::1])")
 def _in_layers(voxel, in_x, in_y, in_z):
     """(m,) bool: whether all three layers of a voxel are marked (necessary for it to be near a node)."""
     inside = np.empty(voxel.size, dtype=np.bool_)

@@ -12,9 +12,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
-from numba import prange
+from numba import float64, int64, prange, types, uint8
 
 from muphy_lb.base.kept.functions import njit
+from muphy_lb.base.kept.helpers import expected
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import ask_for, ask_for_voxels, regular_file, shown
 from muphy_lb.geometry.options import LARGEST, SMALLEST, check_positive, is_whole
@@ -22,6 +23,7 @@ from muphy_lb.geometry.quantities import metres_per_unit
 from muphy_lb.geometry.surfaces.readers import StoredSurface, read_obj, read_ply, read_stl, read_vtp
 from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
 from muphy_lb.geometry.surfaces.triangles import (
+    SURFACES,
     Edges,
     distinct_triangles,
     find_edges,
@@ -146,6 +148,7 @@ def merged_surface(found: StoredSurface, metres: float, problem: str) -> Surface
 
     Raises GeometryError for coordinates that are none, and triangles that name points which are not there.
     """
+    expected(SURFACES)
     points, corners, faces, notes = found
     if points.ndim != 2 or points.shape[1] != 3:
         raise GeometryError(f"{problem}: its points have no x, y and z")
@@ -298,7 +301,12 @@ def triangles_of_planes(z: np.ndarray, n_planes: int) -> tuple[np.ndarray, np.nd
     return start, owner[np.argsort(plane, kind="stable")]
 
 
-@njit(cache=True, parallel=True)
+@njit(
+    cache=True,
+    parallel=True,
+    usually=(uint8[:, :, ::1], float64[:, :, ::1], int64[::1], int64[::1], types.Omitted(False)),
+    subject=SURFACES,
+)
 def fill_rows(flags, corners, start, members, is_union=False):
     """Set the flags inside the surface to 1; returns the number of rows with an odd number of crossings.
 

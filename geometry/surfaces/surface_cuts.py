@@ -11,11 +11,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numba import prange
+from numba import float64, int64, prange, types
 
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.limits import ask_for
 from muphy_lb.geometry.surfaces.surface_areas import areas_around
+from muphy_lb.geometry.surfaces.triangles import SURFACES
 
 MIN_CELL = 3.0  # edge length of a cell [voxels], unless the box is so large that it would hold more than MAX_CELLS
 
@@ -36,6 +37,10 @@ class TriangleGrid(NamedTuple):
     counts: np.ndarray  #: (3,) cells along x, y, z; x fastest
     start: np.ndarray  #: (n_cells + 1,) first member of each cell
     members: np.ndarray  #: numbers of the triangles, cell by cell
+
+
+POINTS, PAIRS, NUMBERS = float64[:, ::1], int64[:, ::1], int64[::1]
+GRID = types.NamedTuple((float64[:, :, ::1], float64[::1], float64, NUMBERS, NUMBERS, NUMBERS), TriangleGrid)
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ def bin_triangles(corners: np.ndarray) -> TriangleGrid:
     return TriangleGrid(corners, low, cell, counts, start, members)
 
 
-@njit(cache=True)
+@njit(cache=True, usually=(float64[:, :, ::1], float64[::1], float64, NUMBERS, NUMBERS, NUMBERS), subject=SURFACES)
 def _visit_cells(corners, low, cell, counts, position, members):
     """For every triangle and cell that it may touch, store the triangle at ``position`` of the cell and advance it.
     With empty ``members`` triangles are only counted."""
@@ -168,7 +173,7 @@ def _first_hit(start, vector, box, grid):
     return nearest
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, parallel=True, usually=(POINTS, float64[::1], GRID), subject=SURFACES)
 def _surface_cuts(start, vector, grid):
     """(n,) first intersection of each link in [0, 1]; NaN where there is none."""
     distance = np.full(len(start), np.nan)
@@ -199,7 +204,7 @@ def _pierces(start, vector, triangle, own, edge):
     return CLEAR < _hit(start, vector, triangle) < 1.0 - CLEAR
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, parallel=True, usually=(POINTS, PAIRS, PAIRS, NUMBERS, GRID), subject=SURFACES)
 def _crossed(points, triangles, edges, part, grid):
     """(m, 2) lowest and highest part of the triangles of the cells in its box that each edge passes through, or -1."""
     counts, found, mesh = grid.counts, np.full((len(edges), 2), -1), (grid.corners, triangles, part)

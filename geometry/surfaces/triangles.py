@@ -7,6 +7,7 @@ import numpy as np
 
 from muphy_lb.base.kept.functions import njit
 
+SURFACES = "surfaces"  # subject of the kernels that are compiled ahead where there is one
 DEGENERATE = 1e-9  # triangles whose height is below this fraction of their longest side are degenerate
 
 
@@ -100,7 +101,7 @@ def orient_consistently(n: int, pairs: Pairs) -> tuple[np.ndarray, int]:
     return flipped, failed
 
 
-@njit(cache=True)
+@njit(cache=True, usually="(int64[::1], boolean[::1], int64[:,::1], boolean[::1])", subject=SURFACES)
 def _unite(parent, flipped, links, differ):
     """Union-find with parity: ``flipped`` is the parity of ``differ`` along the path to the root. Returns the first
     contradictory link or -1."""

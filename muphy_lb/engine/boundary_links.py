@@ -171,6 +171,12 @@ class LinkConditions:
     #: local links per unit of value and amplitude; the same number of columns on every rank
     profiles: Mapping[int, np.ndarray] = field(default_factory=dict)
 
+    @classmethod
+    def of_none(cls) -> "LinkConditions":
+        """Conditions where there are no links."""
+        none = np.zeros(0)
+        return cls(none, none.astype(np.int64), np.zeros((3, 0)), np.ones(1))
+
     @property
     def at_start(self) -> np.ndarray:
         """All values that change with time, as they are at the start: ``value``, then the amplitudes of profiles."""
@@ -242,14 +248,14 @@ class BoundaryLinks:
         """(n_openings, 3) int64 sums over the links of each opening in the state ``parity``; see
         :meth:`muphy_lb.engine.engine.Engine.opening_sums`."""
         if self._sum_launches is None:
-            self._sum_launches = self._bind_sum_launches(n_openings)
+            self._sum_launches = self.bind_sum_launches(n_openings)
         launches, sums = self._sum_launches
         for launch in launches[parity]:
             launch()
         return self._backend.to_host(sums).reshape(n_openings, N_SUMS)
 
-    def _bind_sum_launches(self, n_openings: int) -> tuple[list, object]:
-        """The launches that sum over the openings of either state, bound on first use, and the array of the sums."""
+    def bind_sum_launches(self, n_openings: int) -> tuple[list, object]:
+        """The launches that sum over the openings of either state, and the array of the sums."""
         backend = self._backend
         fluxes = backend.zeros(2 * self.n_opening_links, np.float64)
         sums = backend.zeros(N_SUMS * n_openings, np.int64)

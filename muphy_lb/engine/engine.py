@@ -151,9 +151,19 @@ class Engine:
         """The kinds of the next ``CYCLE`` steps, of which the first is an even one."""
         return [self._kind(self._step_number + k, k % 2) for k in range(CYCLE)]
 
+    def bind(self) -> None:
+        """Bind the tasks of plain steps and of looks, so that helpers compile their kernels, and launch nothing."""
+        for parity in (0, 1):
+            self._launches.tasks(self._kind(0, parity))
+        self.timed.bind_next(0)
+        self._access.bind(self.state(0), self.measuring(0))
+        if self.boundary_links.has_openings:
+            self.boundary_links.bind_sum_launches(len(self.domain.part.nodes.openings))
+
     def warm_up(self) -> None:
         """Run every task once on a fluid at rest, so that compilation is over before the clock starts; then record
         them. Before any schedule."""
+        self.bind()
         for _ in range(2):
             self.step()
         for task in self._binder.frozen_alone(0):

@@ -302,6 +302,14 @@ class StateAccess:
         self._real, self._precision = backend.precision.real, backend.precision
         self._scratch: dict = {}
 
+    def bind(self, state: State, values: tuple) -> None:
+        """Bind what reads a state, writes it and takes its moments, and launch nothing."""
+        nodes, q_count = next(self._chunks()), self._model.lattice.q
+        for name in ("read", "write"):
+            self._backend.bind(name, state, nodes, self._memory("rows", q_count, nodes, self._precision.storage))
+        out = self._memory("moments", 4, nodes, self._real)
+        self._backend.bind("moments", self._model.macroscopic, state, nodes, out, values)
+
     def populations(self, state: State) -> np.ndarray:
         """(Q, n) stored populations, deviations from w_q."""
         q_count = self._model.lattice.q

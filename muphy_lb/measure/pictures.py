@@ -1,5 +1,7 @@
 """Pictures of a flow: one at its end; ``frames/NAME_STEP.png`` and their film on its way, with one scale of colours."""
 
+import importlib
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muphy_lb.base.files.atomic import atomic_write, check_writable, is_own_file, no_link, output_errors
+from muphy_lb.base.kept import helpers
 from muphy_lb.case.output import FIELDS, SPEED
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.at_particles import particles_drawn
@@ -70,6 +73,8 @@ class FlowPicture(Observer):
 
     def __init__(self, view: FlowView, folder: Path):
         self._view, self._folder = view, folder
+        if view.communicator.rank == 0:
+            _prepare()
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
@@ -91,6 +96,15 @@ class FlowPicture(Observer):
     def section(self, summary: Mapping) -> ReportPart:
         """The picture for report.html."""
         return ReportPart(pictures={self.file: "geometry and speed"})
+
+
+def _prepare() -> None:
+    """Import beside the steps what draws, and ask helpers, if they are at work, for its kernels."""
+    if helpers.are_at_work():
+        from muphy_lb.output.pictures.projection import RAYS
+
+        helpers.expected(RAYS)
+    threading.Thread(target=importlib.import_module, args=("muphy_lb.output.pictures.vessel",)).start()
 
 
 def shown_flow(view: FlowView, theme: "Theme") -> "tuple[NodeList, np.ndarray, Presentation] | None":

@@ -2,7 +2,8 @@
 
 - ``simulation`` (build, run, change, save) on ``results`` (answers) and ``records``: the users' interface;
   ``exports``, ``plots``: its fields for other libraries, its figures.
-- ``solver`` steps, ``state`` sets, records and continues the state; ``preparation``: a case bound to its ranks.
+- ``solver`` steps, ``state`` sets, records and continues the state; ``preparation``: a case bound to its ranks;
+  ``rehearsal``: its kernels asked for ahead.
 - ``openings``: flow rates and pressures; ``walls``: forces and stress at walls.
 - ``loop``: steps and observers; ``observers``: their table; ``criteria``: steady, periodic flows; ``frozen``: flows
   that stay as they are; ``verdict``: checks at the end; ``stop_signals``; ``progress``; ``trace``: time line of a step.

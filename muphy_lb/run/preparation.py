@@ -77,7 +77,7 @@ class Preparation:
     def __init__(self, case: Case, communicator, nodes: NodeList | DistributedGeometry | None = None):
         self.case, self.communicator = case, communicator
         kinds = packages(case)  # what cannot be computed together is refused before a geometry is read
-        self.geometry = distributed(case, communicator, nodes)
+        self.geometry = distributed(case, communicator, nodes, self._seen)
         self.lattice = lattice_named(case.lattice.name)
         self._survey_openings()
         self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))
@@ -87,6 +87,9 @@ class Preparation:
         self._refuse_to_freeze()
         check_observers(self)
         self._lay_out()
+
+    def _seen(self, header: GeometryHeader) -> None:
+        """The header of a geometry is known, on rank 0, and its nodes are not numbered yet."""
 
     @property
     def header(self) -> GeometryHeader:

@@ -13,12 +13,14 @@ import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.base.errors import DivergedError, InputError
+from muphy_lb.base.kept import helpers
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.output import GRADIENT
 from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.engine import Engine
 from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.quantities import number_in_si
 from muphy_lb.lattice.exact_sums import from_two_parts, scale_of_sums
 from muphy_lb.measure.flow_view import Health, OpeningState, whole_nodes
@@ -66,9 +68,10 @@ class Solver(Preparation):
     """
 
     def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes=None):
+        helpers.begin_early()  # ahead of the search for a device
         case, communicator, self.monitor = as_case(case), communicator or connect(), Monitor()
         backend = agreed_on_root(communicator, lambda: resolve_backend(case.compute.backend))
-        self._backend_name = communicator.broadcast(backend)
+        self._on = communicator.broadcast(backend), communicator.local_rank  # which is collective at first
         super().__init__(case, communicator, nodes)
         self.engine: Engine = self._build_engine()
         self.state, self._has_stride = State(self), False
@@ -76,6 +79,12 @@ class Solver(Preparation):
             for name, method in physics.methods.items():
                 setattr(self, name, partial(method, self))
         self.state.start()
+
+    def _seen(self, header: GeometryHeader) -> None:
+        if helpers.are_at_work():
+            from muphy_lb.run.rehearsal import rehearse
+
+            rehearse(self.case, header, *self._on)
 
     @classmethod
     def from_case(cls, case, overrides=(), communicator=None) -> "Solver":
@@ -381,8 +390,8 @@ class Solver(Preparation):
         return self.communicator.maximum(float(np.abs(self.engine.moments()[0]).max(initial=0.0)))
 
     def _build_engine(self) -> Engine:
-        compute, local_rank = self.case.compute, self.communicator.local_rank
-        backend = make_backend(self._backend_name, self.lattice, PRECISIONS[compute.precision], local_rank)
+        compute, (name, local_rank) = self.case.compute, self._on
+        backend = make_backend(name, self.lattice, PRECISIONS[compute.precision], local_rank)
         connector = HaloConnector(self.communicator, compute.transport)
         scale = scale_of_sums(self.header.n_nodes)
         engine = Engine(backend, connector, self.domain, self.model, self._at_links, scale)

@@ -22,6 +22,7 @@ from muphy_lb.setup.geometry import load_nodes, open_case_nodes, share_nodes, st
 LOG = logging.getLogger(__name__)
 NODE_TYPES = {"voxel": np.int64, "group_start": np.int64, "label_voxel": np.int64, "label_number": np.uint8}
 CUT_TYPES = {"voxel": np.int64, "direction": np.uint8, "distance": np.float64}
+Seen = Callable[[GeometryHeader], None]
 PART_TYPES = {"number": np.int64, "owner": np.int32}
 
 
@@ -39,26 +40,27 @@ class DistributedGeometry:
     Args:
         communicator: the ranks; construction is collective.
         nodes: the node list, on rank 0, if it is already available.
+        seen: gets the header on rank 0 ahead of the numbering of nodes that are to be numbered.
 
     Raises:
         GeometryError, InputError, PartitionError: as in ``muphy_lb.setup.geometry``.
     """
 
-    def __init__(self, case: Case, communicator, nodes: NodeList | None = None):
+    def __init__(self, case: Case, communicator, nodes: NodeList | None = None, seen: Seen | None = None):
         self._case, self._communicator = case, communicator
         self._nodes: NodeList | Any = nodes
         self._owner: np.ndarray | None = None
         self._part: Part | None = None
-        found = from_root(communicator, self._find)
+        found = from_root(communicator, lambda: self._find(seen))
         self.header, self.report, self._partition = found
 
-    def _find(self) -> tuple[GeometryHeader, str, str | None]:
+    def _find(self, seen: Seen | None) -> tuple[GeometryHeader, str, str | None]:
         """The header, a report, and the name of the stored partitioning if the list stays in its file."""
         if self._nodes is not None:
             return self._nodes.header, "geometry: taken from memory as it is", None
         case, name = self._case, stored_name(self._case, self._communicator.size)
         if name is None:
-            self._nodes, report = load_nodes(case)
+            self._nodes, report = load_nodes(case, seen=seen)
             return self._nodes.header, report, None
         LOG.info("reading the geometry: %s", case.geometry.file)
         with open_case_nodes(case) as nodes:
@@ -135,10 +137,15 @@ class DistributedGeometry:
         return share_nodes(self._nodes, self._case, self._communicator.size) if self._owner is None else self._owner
 
 
-def distributed(case: Case, communicator, given: NodeList | DistributedGeometry | None = None) -> DistributedGeometry:
+def distributed(
+    case: Case,
+    communicator,
+    given: NodeList | DistributedGeometry | None = None,
+    seen: Seen | None = None,
+) -> DistributedGeometry:
     """The geometry of a case, distributed among the ranks; collective unless it is so already. ``given``: the geometry,
-    or on rank 0 its node list, if it is already there."""
-    return given if isinstance(given, DistributedGeometry) else DistributedGeometry(case, communicator, given)
+    or on rank 0 its node list, if it is already there; ``seen``: as of :class:`DistributedGeometry`."""
+    return given if isinstance(given, DistributedGeometry) else DistributedGeometry(case, communicator, given, seen)
 
 
 def _send(communicator, part: Part, rank: int) -> None:

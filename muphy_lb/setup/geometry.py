@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from muphy_lb.geometry.labels import add_regions, add_solids, label_box
 from muphy_lb.geometry.load import SHAPE_PREFIX, closed_surface, load_content, load_with_notes
 from muphy_lb.geometry.moving_solid import MovingSolid
 from muphy_lb.geometry.neighbours import cut_links
-from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes, header_ahead
 from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.openings.find import (
     describe_ends,
@@ -58,11 +58,14 @@ PLACED = ("_m", "_m_s", "_m_s2", "_n", "_rad_s", "_drop_pa", ".normal", ".axis")
 LENGTHS = ("unit", "spacing_m")  # options of readers that are keys of the section itself
 
 
-def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple[NodeList, str]:
+def load_nodes(
+    case: Case, content: np.ndarray | Surface | None = None, seen: Callable[[GeometryHeader], None] | None = None
+) -> tuple[NodeList, str]:
     """The geometry of a case as a node list, and one line on its cleaning.
 
     Args:
         content: what the file of the case holds, if that is in memory (:class:`muphy_lb.geometry.source.Geometry`).
+        seen: gets the header ahead of the numbering of the nodes, which are not counted then.
 
     Raises:
         GeometryError: the geometry cannot be read, cut or cleaned.
@@ -75,6 +78,8 @@ def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple
     if moving_solid(case) is not None:
         solid = solid_of(case, voxels)
         voxels = solid.filled(solid.start)
+    if seen:
+        seen(header_ahead(voxels, tuple(fluid_labels(case))))
     return numbered(voxels, case, content)
 
 

@@ -18,7 +18,7 @@ def stored(jit):
     return kept_on_disk(jit)
 
 
-def njit(cache: bool = False, usually: str | tuple | None = None, **options):
+def njit(cache: bool = False, usually: str | tuple | None = None, subject: str = "", **options):
     """``numba.njit``. With ``cache``, compiled code is kept in the store of this program: Numba's own runs the content
     of its files without asking for their owner.
 
@@ -26,6 +26,7 @@ def njit(cache: bool = False, usually: str | tuple | None = None, **options):
         cache: whether it is kept.
         usually: types of the arguments, as Numba writes them, with which nearly every run calls it: at a first start it
             is compiled beside others (:mod:`muphy_lb.base.kept.helpers`).
+        subject: that only runs have which call it.
         **options: others of Numba.
     """
     compiled = numba.njit(**options)
@@ -35,7 +36,7 @@ def njit(cache: bool = False, usually: str | tuple | None = None, **options):
     def decorate(function):
         kernel = stored(compiled)(function)
         if usually:
-            helpers.usually(kernel, usually)
+            helpers.usually(kernel, usually, subject)
         return kernel
 
     return decorate

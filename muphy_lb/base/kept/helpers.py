@@ -7,6 +7,7 @@ waits (:mod:`muphy_lb.base.kept.turns`). Helpers that fail or die leave their ke
 """
 
 import atexit
+import itertools
 import os
 import queue
 import subprocess
@@ -22,7 +23,7 @@ from numba.core.sigutils import normalize_signature
 from muphy_lb.base.processes import python
 
 LENGTH_BYTES = 8
-MOST_HELPERS = 7
+MOST_HELPERS = 11
 FEWEST_HELPERS = 3
 """Fewer compete with this process for the cores of a small machine, and each begins with imports of a second."""
 
@@ -38,13 +39,13 @@ class Helpers:
     """
 
     def __init__(self, most: int):
-        self._most, self._jobs = most, queue.SimpleQueue[bytes]()
+        self._most, self._jobs, self._count = most, queue.PriorityQueue[tuple[bool, int, bytes]](), itertools.count()
         self._processes = list[subprocess.Popen]()
         atexit.register(self._end)
 
-    def ask(self, job: bytes) -> None:
-        """Have a job done, as :mod:`muphy_lb.base.kept.helper` reads it."""
-        self._jobs.put(job)
+    def ask(self, job: bytes, can_wait: bool = False) -> None:
+        """Have a job done, as :mod:`muphy_lb.base.kept.helper` reads it; ``can_wait``: for all jobs that cannot."""
+        self._jobs.put((can_wait, next(self._count), job))
         if len(self._processes) >= self._most:
             return
         line = python("muphy_lb.base.kept.helper")
@@ -63,7 +64,7 @@ class Helpers:
         with suppress(OSError, ValueError):
             while True:
                 try:
-                    job = self._jobs.get(timeout=IDLE_S)
+                    _, _, job = self._jobs.get(timeout=IDLE_S)
                 except queue.Empty:
                     self._processes.remove(process)
                     process.communicate()
@@ -79,6 +80,7 @@ class Helpers:
 
 
 _waiting: list[Callable[[], None]] | None = []  # requests for usual kernels; None once helpers have begun
+_of_subject: dict[str, list[Callable[[], None]]] = {}  # the same of subjects that no run has had yet
 _helpers: Helpers | None = None
 is_helper = False
 """Whether this process is one itself."""
@@ -89,6 +91,17 @@ def n_helpers() -> int:
     n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     most = min(MOST_HELPERS, n_cores - 1, config.NUMBA_NUM_THREADS - 1)
     return 0 if is_helper or most < FEWEST_HELPERS else most
+
+
+def are_at_work() -> bool:
+    """Whether there are helpers, since a kernel has had to be compiled."""
+    return _helpers is not None
+
+
+def begin_early() -> None:
+    """A run begins: if the first of the usual kernels is not kept, it is one that compiles."""
+    for request in (_waiting or ())[:1] if n_helpers() else ():
+        request()
 
 
 def begin() -> None:
@@ -104,17 +117,26 @@ def begin() -> None:
             request()
 
 
-def usually(kernel, types: str | tuple) -> None:
+def usually(kernel, types: str | tuple, subject: str = "") -> None:
     """A function that nearly every run calls with arguments of these types of Numba: it is compiled beside others as
-    soon as a kernel has to be compiled."""
+    soon as a kernel has to be compiled. ``subject``: of one that every run calls that has to do with a subject; it is
+    asked for when that is :func:`expected`."""
 
     def request():
-        ask(kernel, normalize_signature(types)[0])
+        ask(kernel, normalize_signature(types)[0], can_wait=not subject)
 
-    if _waiting is None:
+    if subject:
+        _of_subject.setdefault(subject, []).append(request)
+    elif _waiting is None:
         request()
     else:
         _waiting.append(request)
+
+
+def expected(subject: str) -> None:
+    """A run has to do with a subject: ask for its usual kernels."""
+    for request in _of_subject.pop(subject, ()) if n_helpers() else ():
+        request()
 
 
 def ahead(kernel, arguments: tuple) -> None:
@@ -123,8 +145,9 @@ def ahead(kernel, arguments: tuple) -> None:
         ask(kernel, tuple(kernel.typeof_pyval(each) for each in arguments))
 
 
-def ask(kernel, signature: tuple) -> None:
-    """Let a helper compile a kernel, unless it is kept, or cannot be, or there are no helpers."""
+def ask(kernel, signature: tuple, can_wait: bool = False) -> None:
+    """Let a helper compile a kernel, unless it is kept, or cannot be, or there are no helpers; ``can_wait``: behind
+    those that a run is known to launch."""
     store: Any = getattr(kernel, "_cache", None)
     path = store.lacking(signature) if hasattr(store, "lacking") else None
     if path is None or signature in kernel.overloads:
@@ -132,4 +155,4 @@ def ask(kernel, signature: tuple) -> None:
     begin()
     if _helpers:
         with suppress(Exception):  # what cannot be sent is compiled here
-            _helpers.ask(store.dumps((type(store), store.preparation(), kernel, signature, path)))
+            _helpers.ask(store.dumps((type(store), store.preparation(), kernel, signature, path)), can_wait)

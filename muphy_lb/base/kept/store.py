@@ -39,6 +39,7 @@ from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.base.files.ownership import ForeignError, check_own_folder, read_own
 from muphy_lb.base.kept.code_digest import NoDigestError, digest, type_text
 from muphy_lb.base.kept.helpers import begin
+from muphy_lb.base.kept.signatures import remembered
 from muphy_lb.base.kept.turns import Turn
 from muphy_lb.base.phases import COMPILING, spent_on
 
@@ -82,7 +83,7 @@ class KernelStore(_Cache):
 
     def compile(self, sig):
         """Compile for a signature, or load what is kept for it; takes the place of the kernel's own method."""
-        with global_compiler_lock, spent_on(COMPILING):
+        with global_compiler_lock, spent_on(COMPILING), remembered():
             n_turns = len(self._turns)
             try:
                 return self._compile(sig)

@@ -17,7 +17,7 @@ from math import inf
 
 import numba
 import numpy as np
-from numba import prange
+from numba import float32, float64, int64, prange, types
 from scipy.ndimage import distance_transform_edt
 
 from muphy_lb.base.kept.functions import njit
@@ -26,6 +26,8 @@ from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import Sight
 
+RAYS = "rays"  # subject of the kernels that are compiled ahead where there will be a picture
+VECTOR, ROWS = float64[::1], float64[:, ::1]
 BODY, SMOOTH, AROUND, SPEED, WALL, GRAIN = range(6)
 """Channels: occupancy; smoothed for normals; more strongly smoothed for occlusion; speed; distance of the wall; share
 of grains in the body of a rock."""
@@ -129,7 +131,12 @@ def depth_allowed(point, normal, discs):
     return np.inf
 
 
-@njit(parallel=True, cache=True)
+@njit(
+    parallel=True,
+    cache=True,
+    usually=(float32[:, :, :, ::1], ROWS, VECTOR, float64, float32[:, :, ::1], ROWS, float64),
+    subject=RAYS,
+)
 def trace(volume, camera, corner, pixel, limits, discs, deepest=np.inf):
     """Cast one ray per pixel.
 
@@ -183,7 +190,7 @@ def describe_hit(volume, point, discs, result, deepest=np.inf):
     result[PEAK] = peak_inwards(volume, point, normal, min(deepest, depth_allowed(point, normal, discs)))
 
 
-@njit(cache=True)
+@njit(cache=True, usually=(int64[:, :], ROWS, VECTOR, types.UniTuple(int64, 2)), subject=RAYS)
 def depth_limits(points, camera, corner, shape):
     """Depth range in which a ray may intersect a body around the points: a z-buffer of one cell per voxel.
 

@@ -16,16 +16,24 @@ from tests.conftest import HANGS_S, ROOT
 VECTOR = (types.float64[::1],)
 RUN = """
 import sys
+from pathlib import Path
 from numba.core.sigutils import normalize_signature
 from muphy_lb.base.kept import helpers
 
 usual = []
-helpers.usually = lambda kernel, types: usual.append((kernel, normalize_signature(types)[0]))
+helpers.usually = lambda kernel, types, subject: usual.append((kernel, normalize_signature(types)[0], subject))
 from muphy_lb import Simulation
+from muphy_lb.geometry.load import load_voxels
+from tests.fingerprints import tube_stl
 
 changes = ["geometry.spacing_m=3e-4", "run.steps=2", "run.time_s=", "run.steady_tolerance=", "output.picture=false"]
 Simulation.from_case("examples/vessel.toml", [*changes, "compute.backend=cpu"]).run(folder=sys.argv[1])
-print(len(usual), [kernel.py_func.__name__ for kernel, types in usual if types not in kernel.overloads])
+missed = [kernel.py_func.__name__ for kernel, types, subject in usual if not subject and types not in kernel.overloads]
+surface = Path(sys.argv[1]) / "tube.stl"
+surface.write_text(tube_stl(0.4, 2.0))
+load_voxels(surface, unit="mm", spacing_m=1e-4)
+missed += [kernel.py_func.__name__ for kernel, types, subject in usual if subject and types not in kernel.overloads]
+print(len(usual), missed)
 """
 
 
@@ -140,10 +148,10 @@ def test_what_a_helper_cannot_do_is_done_here(two):
 def test_functions_are_called_with_the_types_that_are_usual(tmp_path):
     given = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": HANGS_S, "check": True}
     done = subprocess.run([sys.executable, "-c", RUN, str(tmp_path / "out")], **given)
-    assert done.stdout.splitlines()[-1] == "15 []"
+    assert done.stdout.splitlines()[-1] == "21 []"
 
 
-@pytest.mark.parametrize(("n_cores", "n_threads", "n"), [(2, 2, 0), (3, 3, 0), (64, 64, 7), (64, 1, 0), (64, 4, 3)])
+@pytest.mark.parametrize(("n_cores", "n_threads", "n"), [(2, 2, 0), (3, 3, 0), (64, 64, 11), (64, 1, 0), (64, 4, 3)])
 def test_helpers_leave_cores_to_others(monkeypatch, n_cores, n_threads, n):
     monkeypatch.setattr(helpers.os, "sched_getaffinity", lambda process: range(n_cores))
     monkeypatch.setattr(helpers.config, "NUMBA_NUM_THREADS", n_threads)
