@@ -46,7 +46,7 @@ from muphy_lb.operators.unroll import unroll
 FIRST, SECOND, NEW_FIRST, NEW_SECOND = "first", "second", "new_first", "new_second"
 PHASE, STEEPNESS, STRENGTH = "phase", "steepness", "strength"
 NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
-COTANGENT, ENTERING, TENSION = "contact_cotangent", "entering_share", "tension"
+COTANGENT, ENTERING, TENSION, ENDING = "contact_cotangent", "entering_share", "tension", "links_ending"
 UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
 """Of which a full node has so many; an amount is an integer of as many bits as the real numbers have."""
 INTEGERS: Mapping[type, Any] = {np.float32: np.int32, np.float64: np.int64}
@@ -152,13 +152,14 @@ def _advance_node(lattice, precision, jit, at):
 
 
 def _gathered_node(link: tuple[int, int, float], jit, at):
-    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow along it there."""
+    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow and the normal
+    along it there."""
     k, axis, _ = link
-    first, second, flow = at[FIRST], at[SECOND], at[MOMENTUM_FIELDS[axis]]
+    first, second, flow, normal = at[FIRST], at[SECOND], at[MOMENTUM_FIELDS[axis]], at[NORMAL[axis]]
 
     def gathered(neighbours, parameters):
         near = neighbours[k]
-        return parameters[first][near], parameters[second][near], parameters[flow][near]
+        return parameters[first][near], parameters[second][near], parameters[flow][near], parameters[normal][near]
 
     return jit(gathered)
 
@@ -176,12 +177,12 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
     """Node function ``(neighbours, n, own, flow, pressed, beside, parameters)``: the units of both fluids that a node
     loses through one of its links along axes, from its amounts, its flow, what presses them apart along the axes, and
     what was gathered beyond all links."""
-    k, axis, along_axis = link
+    _, axis, along_axis = link
     real, integer = precision.real, INTEGERS[precision.real]
     sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
     full, plate, almost_first = real(UNITS[precision.real]), real(PLATE), real(ALMOST_FIRST)
-    entering, phase, normal = at[ENTERING], at[PHASE], at[NORMAL[axis]]
-    sharpness, of_first, of_second, of_flow = real(SHARPNESS), 3 * number, 3 * number + 1, 3 * number + 2
+    entering, phase, sharpness = at[ENTERING], at[PHASE], real(SHARPNESS)
+    of_first, of_second, of_flow, of_normal = (4 * number + k for k in range(4))
     sent, whole = _sent_node(lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
 
     def through_opening(n, a, b, along, parameters):
@@ -202,7 +203,7 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
         sent_a, sent_b = sent(own[0], own[1], along, sign * pressed[axis])
         a, b, both = real(beside[of_first]), real(beside[of_second]), zero
         if a > zero and b > zero:
-            both = sharpness * parameters[normal][neighbours[k]] * (a * b / (a + b))
+            both = sharpness * beside[of_normal] * (a * b / (a + b))
         got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
         beyond = beside[of_first]
         if beyond > LEAST_AMOUNT:
@@ -333,19 +334,22 @@ def _orient_node(lattice, precision, jit, at):
 
     def orient(neighbours, n, parameters):
         own, steep = parameters[phase][n], parameters[steepness][n]
+        wx, wy, wz, cotangent = zero, zero, zero, zero
+        if steep > zero:  # as it most likely still is: these are read beside the neighbours
+            wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
+            cotangent = parameters[cotangent_at][n]
         sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, own, parameters)
         if sx == zero and sy == zero and sz == zero and steep == zero:
             return  # what would be written is there
         gx, gy, gz = sx / max(wide_x, least_width), sy / max(wide_y, least_width), sz / max(wide_z, least_width)
-        wx, wy, wz = zero, zero, zero
-        if gx != zero or gy != zero or gz != zero:
+        if steep == zero:
             wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
+            cotangent = parameters[cotangent_at][n]
         if wx * wx + wy * wy + wz * wz > half:
             across = gx * wx + gy * wy + gz * wz
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
             along = tx * tx + ty * ty + tz * tz
             if along > share * share * (gx * gx + gy * gy + gz * gz):
-                cotangent = parameters[cotangent_at][n]
                 wetting = sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))
                 constant = own + wetting - half * wetting * own * own
                 below = two * constant / (one + real(math.sqrt(one + two * wetting * constant)))
@@ -383,7 +387,8 @@ def _draw(neighbours, n, lattice, parameters):
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG)
     sine = 1.0 / np.sqrt(1.0 + cotangent * cotangent)
     at_wall = sine * (tangent / np.where(is_met, along, 1.0) - cotangent * wall)
-    beyond = is_met & (parameters[PHASE][neighbours] >= NOWHERE)
+    ends = parameters[ENDING][n] >> np.arange(lattice.q - 1)[:, None] & 1 != 0
+    beyond = is_met & ends
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
     is_known = beyond | (beside != 0.0).any(axis=0)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
@@ -428,8 +433,8 @@ def _normal_at_wall_node(precision, jit, at):
 def _draw_node(lattice, precision, jit, at):
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    zero, half, one, least_width, nowhere = real(0), real(0.5), real(1), real(LEAST_WIDTH), real(NOWHERE)
-    reach = real(_reach(lattice))
+    zero, half, one, least_width, none = real(0), real(0.5), real(1), real(LEAST_WIDTH), np.int32(0)
+    reach, ending = real(_reach(lattice)), at[ENDING]
     steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
     x, y, z = (at[name] for name in NORMAL)
     beyond_wall = _normal_at_wall_node(precision, jit, at)
@@ -437,12 +442,13 @@ def _draw_node(lattice, precision, jit, at):
     def divergence(neighbours, n, parameters):
         own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
         is_met, wall_x, wall_y, wall_z = beyond_wall(own_x, own_y, own_z, n, parameters)
+        beyond = parameters[ending][n] if is_met else none
         gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
-            if is_met and parameters[phase][neighbours[k]] >= nowhere:
+            if beyond & (1 << k):
                 nx, ny, nz = wall_x, wall_y, wall_z
-            if nx != zero or ny != zero or nz != zero:
+            if (nx != zero) | (ny != zero) | (nz != zero):
                 gx += w[k + 1] * cx[k + 1] * (nx - own_x)
                 gy += w[k + 1] * cy[k + 1] * (ny - own_y)
                 gz += w[k + 1] * cz[k + 1] * (nz - own_z)
@@ -467,7 +473,7 @@ DRAW = Operator(
     "two-fluid-tension",
     _draw,
     _draw_node,
-    named(PHASE, STEEPNESS, STRENGTH, TENSION, COTANGENT, *NORMAL, *WALL_NORMAL),
+    named(PHASE, STEEPNESS, STRENGTH, TENSION, COTANGENT, ENDING, *NORMAL, *WALL_NORMAL),
 )
 
 

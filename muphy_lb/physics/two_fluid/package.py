@@ -27,6 +27,7 @@ from muphy_lb.physics.two_fluid.operators import (
     ADVANCE,
     COTANGENT,
     DRAW,
+    ENDING,
     ENTERING,
     FIRST,
     INTEGERS,
@@ -55,7 +56,7 @@ from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
 from muphy_lb.physics.two_fluid.structure import COLUMNS as SHAPE
 from muphy_lb.physics.two_fluid.structure import parts_of, structure
-from muphy_lb.physics.two_fluid.walls import wall_normals
+from muphy_lb.physics.two_fluid.walls import ending_links, wall_normals
 from muphy_lb.setup.input_fields import Wanted, read_field
 
 COLLISIONS = ("trt", "mrt", "bgk")
@@ -199,7 +200,7 @@ class TwoFluid(Physics):
         fluid = replace(flow.fluid, rates=(*flow.fluid.rates, *fluidity), closure=MIXTURE)
         momentum: dict[str, Value] = {name: FieldValue(name) for name in MOMENTUM_FIELDS}
         own: dict[str, Value] = {
-            name: FieldValue(name) for name in (*AMOUNTS, PHASE, STEEPNESS, STRENGTH, ENTERING, COTANGENT)
+            name: FieldValue(name) for name in (*AMOUNTS, PHASE, STEEPNESS, STRENGTH, ENTERING, COTANGENT, ENDING)
         }
         own |= {name: FieldValue(name) for name in (*NORMAL, *WALL_NORMAL)} | momentum
         own |= {new: FieldValue(name, is_new=True) for name, new in AMOUNTS.items()} | {TENSION: self.tension}
@@ -217,7 +218,7 @@ class TwoFluid(Physics):
                 (PHASE + AT_NEIGHBOURS, STEEPNESS, COTANGENT, *WALL_NORMAL),
                 (*NORMAL, STEEPNESS, STRENGTH),
             ),
-            stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in (*NORMAL, PHASE)), STEEPNESS), (STRENGTH,)),
+            stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in NORMAL), PHASE, STEEPNESS, ENDING), (STRENGTH,)),
         )
         read = {name: own[name] for name in (PHASE, STRENGTH, *NORMAL)}
         flow = replace(flow, fluid=fluid, name="two fluids").pushed_by(SURFACE_FORCE, read)
@@ -250,6 +251,7 @@ class TwoFluid(Physics):
             *(Field(name, outside=0.0, is_state=is_state) for name, is_state in vectors),
             *(Field(name, is_state=True) for name in (STEEPNESS, STRENGTH)),
             Field(ENTERING, fixed=self._first_entering),
+            Field(ENDING, dtype=np.int32, fixed=partial(ending_links, self._lattice)),
             *(Field(name, fixed=partial(self._at_walls, row)) for name, row in rows),
         )
 
