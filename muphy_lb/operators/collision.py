@@ -96,7 +96,11 @@ def _after_observer(collide, before_collision: Operator, equilibrium, observer: 
 
 @cache
 def _collision(
-    relaxation: Relaxation, equilibrium: Equilibrium, closure: Closure, force: Operator, observer: Observer | None = None
+    relaxation: Relaxation,
+    equilibrium: Equilibrium,
+    closure: Closure,
+    force: Operator,
+    observer: Observer | None = None,
 ) -> Operator:
     """Cached: one object for equal parts, since compiled code is cached by operator. Fields are read ahead of whatever
     an observer stores, so that a GPU waits for all of them at once."""

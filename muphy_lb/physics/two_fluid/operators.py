@@ -54,6 +54,9 @@ WALL, OPENING, LEAST_AMOUNT = -(2**30), -(2**30) - 1, -(2**29)
 """Amounts beyond walls and openings, and what no amount is below."""
 NOWHERE = 2.0
 """Phase where there is no node."""
+NO_NORMAL = 4.0
+"""Each component of the normal where there is no interface, so that one tells; more than any beyond a wall that the
+interface meets."""
 PLATE = 2.0
 """Share of the first fluid in what enters through a porous plate, by which it is known: the first one alone passes, for
 both, and where there is some of the second one nothing does."""
@@ -88,10 +91,18 @@ def _sent(own, other, along_u, along_n, lattice: Lattice) -> np.ndarray:
     return np.floor(float(lattice.w[1]) * (own * (1.0 + along_u / float(lattice.cs2)) + both * along_n) + 0.5)
 
 
+def normal_or_0(component):
+    """Components of normals, 0 where there is none."""
+    return np.where(component < NO_NORMAL, component, 0)
+
+
 def _advance(neighbours, n, lattice, parameters):
     own_lattice, real = scalar_lattice(lattice.dimension), parameters[PHASE].dtype.type
     amounts = parameters[FIRST], parameters[SECOND]
-    momentum, normal = ([parameters[name] for name in names] for names in (MOMENTUM_FIELDS, NORMAL))
+    momentum, normal = (
+        [parameters[name] for name in MOMENTUM_FIELDS],
+        [normal_or_0(parameters[name]) for name in NORMAL],
+    )
     share, is_plate = np.minimum(parameters[ENTERING][n], 1.0), parameters[ENTERING][n] == PLATE
     passes = np.where(_kept_back(n, parameters), 0.0, 1.0)
     enters, here = (share, 1.0 - share), [values[n].astype(real) for values in amounts]
@@ -121,7 +132,7 @@ def _advance_node(lattice, precision, jit, at):
     first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
     phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
     normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
-    links = _axes(lattice)
+    links, known = _axes(lattice), _known_node(precision, jit)
     gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
     lost = _summed([_lost_node(link, number, lattice, precision, jit, at) for number, link in enumerate(links)], jit)
 
@@ -129,9 +140,9 @@ def _advance_node(lattice, precision, jit, at):
         both_x, both_y, both_z = zero, zero, zero
         if a > zero and b > zero:
             both = a * b / (a + b)
-            both_x = sharpness * parameters[normal_x][n] * both
-            both_y = sharpness * parameters[normal_y][n] * both
-            both_z = sharpness * parameters[normal_z][n] * both
+            both_x = sharpness * known(parameters[normal_x][n]) * both
+            both_y = sharpness * known(parameters[normal_y][n]) * both
+            both_z = sharpness * known(parameters[normal_z][n]) * both
         return both_x, both_y, both_z
 
     pressed = jit(pressed)
@@ -149,6 +160,12 @@ def _advance_node(lattice, precision, jit, at):
         parameters[phase][n] = (real(a) - real(b)) / max(real(a) + real(b), one)
 
     return jit(advance)
+
+
+def _known_node(precision, jit):
+    """Node function of a component of a normal: itself, or 0 where there is no normal."""
+    none, zero = precision.real(NO_NORMAL), precision.real(0)
+    return jit(lambda component: component if component < none else zero)
 
 
 def _gathered_node(link: tuple[int, int, float], jit, at):
@@ -184,6 +201,7 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
     entering, phase, sharpness = at[ENTERING], at[PHASE], real(SHARPNESS)
     of_first, of_second, of_flow, of_normal = (4 * number + k for k in range(4))
     sent, whole = _sent_node(lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
+    known = _known_node(precision, jit)
 
     def through_opening(n, a, b, along, parameters):
         share = parameters[entering][n]
@@ -203,7 +221,7 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
         sent_a, sent_b = sent(own[0], own[1], along, sign * pressed[axis])
         a, b, both = real(beside[of_first]), real(beside[of_second]), zero
         if a > zero and b > zero:
-            both = sharpness * beside[of_normal] * (a * b / (a + b))
+            both = sharpness * known(beside[of_normal]) * (a * b / (a + b))
         got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
         beyond = beside[of_first]
         if beyond > LEAST_AMOUNT:
@@ -282,7 +300,7 @@ def _orient(neighbours, n, lattice, parameters):
     size = np.linalg.norm(gradient, axis=0)
     is_flat = size <= FLAT
     for name, component in zip(NORMAL, gradient, strict=True):
-        parameters[name][n] = np.where(is_flat, 0.0, component / np.where(is_flat, 1.0, size))
+        parameters[name][n] = np.where(is_flat, NO_NORMAL, component / np.where(is_flat, 1.0, size))
     parameters[STEEPNESS][n] = np.where(is_flat, 0.0, 0.5 * size)
     parameters[STRENGTH][n] = np.where(is_flat, 0.0, parameters[STRENGTH][n])
 
@@ -327,6 +345,7 @@ def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, two, zero, half, per_width = real(1), real(2), real(0), real(0.5), real(1.0 / float(lattice.cs2))
     flat, share, sharpness, least_width = real(FLAT), real(ALONG), real(SHARPNESS), real(LEAST_WIDTH)
+    none = real(NO_NORMAL)
     phase, steepness, strength, cotangent_at = (at[name] for name in (PHASE, STEEPNESS, STRENGTH, COTANGENT))
     x, y, z = (at[name] for name in NORMAL)
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
@@ -358,7 +377,7 @@ def _orient_node(lattice, precision, jit, at):
                 gy = ey + per_width * (sy - xy * ex - wide_y * ey - yz * ez)
                 gz = ez + per_width * (sz - xz * ex - yz * ey - wide_z * ez)
         size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
-        nx, ny, nz, steep = zero, zero, zero, zero
+        nx, ny, nz, steep = none, none, none, zero
         if size > flat:
             per = one / size
             nx, ny, nz, steep = gx * per, gy * per, gz * per, half * size
@@ -390,7 +409,7 @@ def _draw(neighbours, n, lattice, parameters):
     ends = parameters[ENDING][n] >> np.arange(lattice.q - 1)[:, None] & 1 != 0
     beyond = is_met & ends
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
-    is_known = beyond | (beside != 0.0).any(axis=0)
+    is_known = beyond | (beside[0] < NO_NORMAL)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
     carried = np.maximum(1.0 - _reach(lattice) * parameters[PHASE][n] * divergence, 0.5)
     parameters[STRENGTH][n] = -parameters[TENSION] * divergence / carried * parameters[STEEPNESS][n]
@@ -433,8 +452,8 @@ def _normal_at_wall_node(precision, jit, at):
 def _draw_node(lattice, precision, jit, at):
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    zero, half, one, least_width, none = real(0), real(0.5), real(1), real(LEAST_WIDTH), np.int32(0)
-    reach, ending = real(_reach(lattice)), at[ENDING]
+    zero, half, one, least_width, none = real(0), real(0.5), real(1), real(LEAST_WIDTH), real(NO_NORMAL)
+    reach, ending, nowhere = real(_reach(lattice)), at[ENDING], np.int32(0)
     steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
     x, y, z = (at[name] for name in NORMAL)
     beyond_wall = _normal_at_wall_node(precision, jit, at)
@@ -442,18 +461,20 @@ def _draw_node(lattice, precision, jit, at):
     def divergence(neighbours, n, parameters):
         own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
         is_met, wall_x, wall_y, wall_z = beyond_wall(own_x, own_y, own_z, n, parameters)
-        beyond = parameters[ending][n] if is_met else none
+        beyond = parameters[ending][n] if is_met else nowhere
         gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
             if beyond & (1 << k):
                 nx, ny, nz = wall_x, wall_y, wall_z
-            if (nx != zero) | (ny != zero) | (nz != zero):
+            if nx < none:
                 gx += w[k + 1] * cx[k + 1] * (nx - own_x)
-                gy += w[k + 1] * cy[k + 1] * (ny - own_y)
-                gz += w[k + 1] * cz[k + 1] * (nz - own_z)
                 wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
+            if ny < none:
+                gy += w[k + 1] * cy[k + 1] * (ny - own_y)
                 wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
+            if nz < none:
+                gz += w[k + 1] * cz[k + 1] * (nz - own_z)
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
         return gx / max(wide_x, least_width) + gy / max(wide_y, least_width) + gz / max(wide_z, least_width)
 

@@ -35,6 +35,7 @@ from muphy_lb.physics.two_fluid.operators import (
     MIXTURE,
     NEW_FIRST,
     NEW_SECOND,
+    NO_NORMAL,
     NORMAL,
     NOWHERE,
     OPENING,
@@ -240,15 +241,15 @@ class TwoFluid(Physics):
             guarded=True,
         )
         vectors = [
-            (name, axis < self._lattice.dimension)
-            for names in (NORMAL, MOMENTUM_FIELDS)
+            (name, outside, axis < self._lattice.dimension)
+            for names, outside in ((NORMAL, NO_NORMAL), (MOMENTUM_FIELDS, 0.0))
             for axis, name in enumerate(names)
         ]
         rows = zip((*WALL_NORMAL, COTANGENT), range(4), strict=True)
         return (
             *(replace(amount, name=name) for name in AMOUNTS),
             Field(PHASE, outside=NOWHERE, is_state=True),
-            *(Field(name, outside=0.0, is_state=is_state) for name, is_state in vectors),
+            *(Field(name, outside=outside, is_state=is_state) for name, outside, is_state in vectors),
             *(Field(name, is_state=True) for name in (STEEPNESS, STRENGTH)),
             Field(ENTERING, fixed=self._first_entering),
             Field(ENDING, dtype=np.int32, fixed=partial(ending_links, self._lattice)),
@@ -274,7 +275,8 @@ class TwoFluid(Physics):
         """Amounts of the regions of the case."""
         full, phase = UNITS[self._real], self._initial_phase(view)
         first = np.rint(0.5 * (1.0 + phase) * full)
-        at_rest = dict.fromkeys((*NORMAL, *MOMENTUM_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
+        at_rest = dict.fromkeys((*MOMENTUM_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
+        at_rest |= dict.fromkeys(NORMAL, np.full(1, NO_NORMAL))
         return at_rest | {FIRST: first, SECOND: full - first, PHASE: phase}
 
     def _initial_phase(self, view) -> np.ndarray:
