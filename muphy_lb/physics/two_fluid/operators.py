@@ -353,22 +353,19 @@ def _orient_node(lattice, precision, jit, at):
 
     def orient(neighbours, n, parameters):
         own, steep = parameters[phase][n], parameters[steepness][n]
-        wx, wy, wz, cotangent = zero, zero, zero, zero
-        if steep > zero:  # as it most likely still is: these are read beside the neighbours
-            wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
-            cotangent = parameters[cotangent_at][n]
         sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, own, parameters)
         if sx == zero and sy == zero and sz == zero and steep == zero:
             return  # what would be written is there
         gx, gy, gz = sx / max(wide_x, least_width), sy / max(wide_y, least_width), sz / max(wide_z, least_width)
-        if steep == zero:
+        wx, wy, wz = zero, zero, zero
+        if gx != zero or gy != zero or gz != zero:
             wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
-            cotangent = parameters[cotangent_at][n]
         if wx * wx + wy * wy + wz * wz > half:
             across = gx * wx + gy * wy + gz * wz
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
             along = tx * tx + ty * ty + tz * tz
             if along > share * share * (gx * gx + gy * gy + gz * gz):
+                cotangent = parameters[cotangent_at][n]
                 wetting = sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))
                 constant = own + wetting - half * wetting * own * own
                 below = two * constant / (one + real(math.sqrt(one + two * wetting * constant)))
