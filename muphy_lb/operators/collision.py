@@ -139,13 +139,14 @@ def _collision(
 
             return jit(collide_with_stress)
         zero = precision.real(0)
+        # a function of its own, which compilers free of the divisions of the velocity where none is stored
+        observe_state = jit(lambda f, n, seen, force, parameters: observe(n, seen, state_at(f, force), parameters))
 
         def collide(f, n, parameters):
             seen, body_force = look(n, parameters), force_at(n, parameters)
             omega = rate(parameters[omega_at], zero, n, parameters)
-            state = state_at(f, body_force)
-            observe(n, seen, state, parameters)
-            relax(f, state, body_force, omega, parameters)
+            observe_state(f, n, seen, body_force, parameters)
+            relax(f, state_at(f, body_force), body_force, omega, parameters)
 
         return jit(collide)
 
