@@ -46,7 +46,7 @@ from muphy_lb.operators.unroll import unroll
 FIRST, SECOND, NEW_FIRST, NEW_SECOND = "first", "second", "new_first", "new_second"
 PHASE, STEEPNESS, STRENGTH = "phase", "steepness", "strength"
 NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
-COTANGENT, ENTERING, TENSION = "contact_cotangent", "entering_share", "tension"
+COTANGENT, ENTERING, TENSION, ENDING = "contact_cotangent", "entering_share", "tension", "links_ending"
 UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
 """Of which a full node has so many; an amount is an integer of as many bits as the real numbers have."""
 INTEGERS: Mapping[type, Any] = {np.float32: np.int32, np.float64: np.int64}
@@ -54,6 +54,9 @@ WALL, OPENING, LEAST_AMOUNT = -(2**30), -(2**30) - 1, -(2**29)
 """Amounts beyond walls and openings, and what no amount is below."""
 NOWHERE = 2.0
 """Phase where there is no node."""
+NO_NORMAL = 4.0
+"""Each component of the normal where there is no interface, so that one tells; more than any beyond a wall that the
+interface meets."""
 PLATE = 2.0
 """Share of the first fluid in what enters through a porous plate, by which it is known: the first one alone passes, for
 both, and where there is some of the second one nothing does."""
@@ -88,10 +91,18 @@ def _sent(own, other, along_u, along_n, lattice: Lattice) -> np.ndarray:
     return np.floor(float(lattice.w[1]) * (own * (1.0 + along_u / float(lattice.cs2)) + both * along_n) + 0.5)
 
 
+def normal_or_0(component):
+    """Components of normals, 0 where there is none."""
+    return np.where(component < NO_NORMAL, component, 0)
+
+
 def _advance(neighbours, n, lattice, parameters):
     own_lattice, real = scalar_lattice(lattice.dimension), parameters[PHASE].dtype.type
     amounts = parameters[FIRST], parameters[SECOND]
-    momentum, normal = ([parameters[name] for name in names] for names in (MOMENTUM_FIELDS, NORMAL))
+    momentum, normal = (
+        [parameters[name] for name in MOMENTUM_FIELDS],
+        [normal_or_0(parameters[name]) for name in NORMAL],
+    )
     share, is_plate = np.minimum(parameters[ENTERING][n], 1.0), parameters[ENTERING][n] == PLATE
     passes = np.where(_kept_back(n, parameters), 0.0, 1.0)
     enters, here = (share, 1.0 - share), [values[n].astype(real) for values in amounts]
@@ -121,7 +132,7 @@ def _advance_node(lattice, precision, jit, at):
     first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
     phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
     normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
-    links = _axes(lattice)
+    links, known = _axes(lattice), _known_node(precision, jit)
     gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
     lost = _summed([_lost_node(link, number, lattice, precision, jit, at) for number, link in enumerate(links)], jit)
 
@@ -129,9 +140,9 @@ def _advance_node(lattice, precision, jit, at):
         both_x, both_y, both_z = zero, zero, zero
         if a > zero and b > zero:
             both = a * b / (a + b)
-            both_x = sharpness * parameters[normal_x][n] * both
-            both_y = sharpness * parameters[normal_y][n] * both
-            both_z = sharpness * parameters[normal_z][n] * both
+            both_x = sharpness * known(parameters[normal_x][n]) * both
+            both_y = sharpness * known(parameters[normal_y][n]) * both
+            both_z = sharpness * known(parameters[normal_z][n]) * both
         return both_x, both_y, both_z
 
     pressed = jit(pressed)
@@ -151,14 +162,21 @@ def _advance_node(lattice, precision, jit, at):
     return jit(advance)
 
 
+def _known_node(precision, jit):
+    """Node function of a component of a normal: itself, or 0 where there is no normal."""
+    none, zero = precision.real(NO_NORMAL), precision.real(0)
+    return jit(lambda component: component if component < none else zero)
+
+
 def _gathered_node(link: tuple[int, int, float], jit, at):
-    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow along it there."""
+    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow and the normal
+    along it there."""
     k, axis, _ = link
-    first, second, flow = at[FIRST], at[SECOND], at[MOMENTUM_FIELDS[axis]]
+    first, second, flow, normal = at[FIRST], at[SECOND], at[MOMENTUM_FIELDS[axis]], at[NORMAL[axis]]
 
     def gathered(neighbours, parameters):
         near = neighbours[k]
-        return parameters[first][near], parameters[second][near], parameters[flow][near]
+        return parameters[first][near], parameters[second][near], parameters[flow][near], parameters[normal][near]
 
     return jit(gathered)
 
@@ -176,13 +194,14 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
     """Node function ``(neighbours, n, own, flow, pressed, beside, parameters)``: the units of both fluids that a node
     loses through one of its links along axes, from its amounts, its flow, what presses them apart along the axes, and
     what was gathered beyond all links."""
-    k, axis, along_axis = link
+    _, axis, along_axis = link
     real, integer = precision.real, INTEGERS[precision.real]
     sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
     full, plate, almost_first = real(UNITS[precision.real]), real(PLATE), real(ALMOST_FIRST)
-    entering, phase, normal = at[ENTERING], at[PHASE], at[NORMAL[axis]]
-    sharpness, of_first, of_second, of_flow = real(SHARPNESS), 3 * number, 3 * number + 1, 3 * number + 2
+    entering, phase, sharpness = at[ENTERING], at[PHASE], real(SHARPNESS)
+    of_first, of_second, of_flow, of_normal = (4 * number + k for k in range(4))
     sent, whole = _sent_node(lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
+    known = _known_node(precision, jit)
 
     def through_opening(n, a, b, along, parameters):
         share = parameters[entering][n]
@@ -202,7 +221,7 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
         sent_a, sent_b = sent(own[0], own[1], along, sign * pressed[axis])
         a, b, both = real(beside[of_first]), real(beside[of_second]), zero
         if a > zero and b > zero:
-            both = sharpness * parameters[normal][neighbours[k]] * (a * b / (a + b))
+            both = sharpness * known(beside[of_normal]) * (a * b / (a + b))
         got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
         beyond = beside[of_first]
         if beyond > LEAST_AMOUNT:
@@ -281,7 +300,7 @@ def _orient(neighbours, n, lattice, parameters):
     size = np.linalg.norm(gradient, axis=0)
     is_flat = size <= FLAT
     for name, component in zip(NORMAL, gradient, strict=True):
-        parameters[name][n] = np.where(is_flat, 0.0, component / np.where(is_flat, 1.0, size))
+        parameters[name][n] = np.where(is_flat, NO_NORMAL, component / np.where(is_flat, 1.0, size))
     parameters[STEEPNESS][n] = np.where(is_flat, 0.0, 0.5 * size)
     parameters[STRENGTH][n] = np.where(is_flat, 0.0, parameters[STRENGTH][n])
 
@@ -326,6 +345,7 @@ def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, two, zero, half, per_width = real(1), real(2), real(0), real(0.5), real(1.0 / float(lattice.cs2))
     flat, share, sharpness, least_width = real(FLAT), real(ALONG), real(SHARPNESS), real(LEAST_WIDTH)
+    none = real(NO_NORMAL)
     phase, steepness, strength, cotangent_at = (at[name] for name in (PHASE, STEEPNESS, STRENGTH, COTANGENT))
     x, y, z = (at[name] for name in NORMAL)
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
@@ -354,7 +374,7 @@ def _orient_node(lattice, precision, jit, at):
                 gy = ey + per_width * (sy - xy * ex - wide_y * ey - yz * ez)
                 gz = ez + per_width * (sz - xz * ex - yz * ey - wide_z * ez)
         size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
-        nx, ny, nz, steep = zero, zero, zero, zero
+        nx, ny, nz, steep = none, none, none, zero
         if size > flat:
             per = one / size
             nx, ny, nz, steep = gx * per, gy * per, gz * per, half * size
@@ -383,9 +403,10 @@ def _draw(neighbours, n, lattice, parameters):
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG)
     sine = 1.0 / np.sqrt(1.0 + cotangent * cotangent)
     at_wall = sine * (tangent / np.where(is_met, along, 1.0) - cotangent * wall)
-    beyond = is_met & (parameters[PHASE][neighbours] >= NOWHERE)
+    ends = parameters[ENDING][n] >> np.arange(lattice.q - 1)[:, None] & 1 != 0
+    beyond = is_met & ends
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
-    is_known = beyond | (beside != 0.0).any(axis=0)
+    is_known = beyond | (beside[0] < NO_NORMAL)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
     carried = np.maximum(1.0 - _reach(lattice) * parameters[PHASE][n] * divergence, 0.5)
     parameters[STRENGTH][n] = -parameters[TENSION] * divergence / carried * parameters[STEEPNESS][n]
@@ -428,8 +449,8 @@ def _normal_at_wall_node(precision, jit, at):
 def _draw_node(lattice, precision, jit, at):
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    zero, half, one, least_width, nowhere = real(0), real(0.5), real(1), real(LEAST_WIDTH), real(NOWHERE)
-    reach = real(_reach(lattice))
+    zero, half, one, least_width, none = real(0), real(0.5), real(1), real(LEAST_WIDTH), real(NO_NORMAL)
+    reach, ending, nowhere = real(_reach(lattice)), at[ENDING], np.int32(0)
     steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
     x, y, z = (at[name] for name in NORMAL)
     beyond_wall = _normal_at_wall_node(precision, jit, at)
@@ -437,17 +458,20 @@ def _draw_node(lattice, precision, jit, at):
     def divergence(neighbours, n, parameters):
         own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
         is_met, wall_x, wall_y, wall_z = beyond_wall(own_x, own_y, own_z, n, parameters)
+        beyond = parameters[ending][n] if is_met else nowhere
         gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
-            if is_met and parameters[phase][neighbours[k]] >= nowhere:
+            if beyond & (1 << k):
                 nx, ny, nz = wall_x, wall_y, wall_z
-            if nx != zero or ny != zero or nz != zero:
+            if nx < none:
                 gx += w[k + 1] * cx[k + 1] * (nx - own_x)
-                gy += w[k + 1] * cy[k + 1] * (ny - own_y)
-                gz += w[k + 1] * cz[k + 1] * (nz - own_z)
                 wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
+            if ny < none:
+                gy += w[k + 1] * cy[k + 1] * (ny - own_y)
                 wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
+            if nz < none:
+                gz += w[k + 1] * cz[k + 1] * (nz - own_z)
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
         return gx / max(wide_x, least_width) + gy / max(wide_y, least_width) + gz / max(wide_z, least_width)
 
@@ -467,7 +491,7 @@ DRAW = Operator(
     "two-fluid-tension",
     _draw,
     _draw_node,
-    named(PHASE, STEEPNESS, STRENGTH, TENSION, COTANGENT, *NORMAL, *WALL_NORMAL),
+    named(PHASE, STEEPNESS, STRENGTH, TENSION, COTANGENT, ENDING, *NORMAL, *WALL_NORMAL),
 )
 
 
