@@ -109,7 +109,7 @@ class TwoFluid(Physics):
     becomes_steady = follows_darcy = False
 
     def __init__(self, case, header: GeometryHeader, units: Units):
-        self._section, self._lattice = case.two_fluid, lattice_named(case.lattice.name)
+        self._case, self._section, self._lattice = case, case.two_fluid, lattice_named(case.lattice.name)
         self._real = PRECISIONS[case.compute.precision].real
         _refuse(case)
         scale_n_m = case.fluid.density_kg_m3 * units.spacing_m**3 / units.time_step_s**2
@@ -186,10 +186,10 @@ class TwoFluid(Physics):
 
     def _filled(self, nodes: NodeList, share: float) -> np.ndarray:
         """(n,) whether the second fluid fills a node at the start."""
-        n_second = round(share * nodes.n_nodes)
+        entry, n_second = _entry(nodes, self._case), round(share * nodes.n_nodes)
         if self._section.contact_angle_deg <= 90.0:
-            return widest_pores(nodes, n_second)
-        return ~widest_pores(nodes, nodes.n_nodes - n_second)
+            return widest_pores(nodes, n_second, entry)
+        return ~widest_pores(nodes, nodes.n_nodes - n_second, entry)
 
     def extend(self, flow: Flow) -> Flow:
         """The flow with both fluids."""
@@ -412,6 +412,12 @@ def _refuse_start_without_wetting(case, angles_deg: np.ndarray, names: list[str]
         f" wets some walls (angles in degrees: {', '.join(named)}); give two_fluid.second or two_fluid.initial_file, or"
         " angles on one side of 90"
     )
+
+
+def _entry(nodes: NodeList, case: Case) -> np.ndarray | None:
+    """(n,) the first layer of nodes along a force, None without one."""
+    drive = np.abs(np.array(case.flow.acceleration_m_s2) + np.array(case.flow.pressure_drop_pa))
+    return nodes.coordinates()[:, drive.argmax()] == 0 if drive.any() else None
 
 
 def _refuse_closed_pores(nodes: NodeList) -> None:
