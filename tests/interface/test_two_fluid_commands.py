@@ -85,9 +85,13 @@ def test_a_saturation_is_held_by_the_share_that_enters(typed, tmp_path):
     typed(case, *words, "0.6", "--overwrite")
     typed(case, *words, "0.6,0.45")
     assert table.read_bytes() == whole
+    assert all(float(row["saturation_error"]) < 0.02 and float(row["first_standard_error"]) > 0.0 for row in rows)
     for asked, told in (("1.2", "--saturations is '1.2'; give numbers"), ("0.7", "--saturations began with 0.6, 0.45")):
         with pytest.raises(InputError, match=told):
             typed(case, *words, asked)
+    openings[1]["blocks_second"] = True
+    with pytest.raises(InputError, match=r"outlet\.blocks_second keeps the second fluid in the rock"):
+        typed(case, *words, "0.6")
 
 
 @pytest.mark.night
@@ -128,9 +132,14 @@ def test_relative_permeability_takes_keys_of_both_fluids_and_damaged_summaries(t
     typed(PERIODIC, *words)
     assert table.read_bytes() == before
     rows = list(csv.DictReader(table.open()))
-    assert [row["started_from"] for row in rows] == ["widest pores", "saturation_0.5"]
+    assert [row["started_from"] for row in rows] == ["invasion", "saturation_0.5"]
     assert [float(row["first_saturation"]) for row in rows] == pytest.approx([0.5, 0.3], abs=0.05)
     assert {row["second_parts"] for row in rows} == {"1"}
+
+
+def test_a_saturation_of_less_than_a_voxel_is_refused(typed):
+    with pytest.raises(InputError, match="has less than a voxel of 24"):
+        typed(PERIODIC, "relative-permeability", "--saturations", "0.001")
 
 
 @pytest.mark.parametrize(

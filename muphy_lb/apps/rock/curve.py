@@ -26,7 +26,7 @@ def numbers(text: str) -> list[float]:
 
 
 def origin(case: Case, folder: Path) -> dict:
-    """What points in a folder follow from, for their record: the case as text, but for its title and output, and what
+    """Origin of the points in a folder, for their record: the case as text, but for its title and output, and what
     its files hold."""
     bare = as_case(case, [as_override(section, None) for section in ("title", "output")])
     return {"case": bare.to_toml(folder), "contents": bare.contents()}

@@ -46,6 +46,10 @@ class Steps:
         """The row of the table for a point; None if a signal asked to stop. Collective."""
         raise NotImplementedError
 
+    def _rise(self) -> None:
+        """Wait until the values of the openings have risen."""
+        self._sim.step(max(self._sim.core.case.run.ramp_steps - self._sim.step_number, 0))
+
     def _goes_on(self, first: int, n_agreeing: int) -> bool:
         """Whether a point that began at a step needs further looks, and may have them."""
         return n_agreeing < AGREEING and self._sim.step_number - first < self._n_most
@@ -93,13 +97,14 @@ class Steps:
 
 
 class PressureSteps(Steps):
-    """Pressures, each held until what the saturation has left to change is little twice in a row: a change of pressure
-    takes time to reach the interface. What is left follows from the last two changes, as that of a geometric series;
-    how much a look sees of it does not matter."""
+    """Pressures, each held until the rest of the change of the saturation is little twice in a row: a pressure takes
+    time to reach the interface. The rest follows from the last two changes, as that of a geometric series, so
+    that it does not depend on the time between looks."""
 
     def at(self, point: float) -> dict | None:
         """The row of the table for a pressure [Pa]; None if a signal asked to stop. Collective."""
         self._sim.change({f"openings.{self._inlet}.pressure_pa": point})
+        self._rise()
         first, now, change, n_agreeing, fastest, rest = self._sim.step_number, self._saturation(), inf, 0, 0.0, inf
         while self._goes_on(first, n_agreeing):
             then = self._next(self._window)
@@ -178,7 +183,7 @@ class SaturationSteps(Steps):
     def at(self, point: float) -> dict | None:
         """The row of the table for a saturation; None if a signal asked to stop. Collective."""
         sim, n_agreeing, fastest = self._sim, 0, 0.0
-        sim.step(max(sim.core.case.run.ramp_steps - sim.step_number, 0))  # the openings rise
+        self._rise()
         first, before = sim.step_number, self._saturation()
         per_window = self._pore_volumes()
         share = self._share(0.0, before - point, per_window)
@@ -205,8 +210,8 @@ class SaturationSteps(Steps):
         return min(max(left + missing / pore_volumes, 0.0), 1.0)
 
     def _batches(self, point: float, share: float, per_window: float) -> list[list[float]] | None:
-        """Saturation of the first fluid, share of the second one in what flows through the rock, and relative
-        permeabilities in each batch; None if a signal asked to stop."""
+        """Saturation of the first fluid, share of the second one in what enters, and relative permeabilities in each
+        batch; None if a signal asked to stop."""
         sim, batches, before = self._sim, [], self._saturation()
         n_steps, (nu_1, nu_2) = (
             max(self._window // (2 * LOOKS_PER_BATCH), 1),
@@ -222,7 +227,7 @@ class SaturationSteps(Steps):
             left = share - (before - now) / per_batch
             flowing = 0.5 * (share + left)  # mean of what enters and of what leaves
             k = np.array([1.0 - flowing, flowing * nu_2 / nu_1]) * self._alone[0] / gradient
-            batches.append([float(saturation), flowing, *k.tolist()])
+            batches.append([float(saturation), share, *k.tolist()])
             share, before = self._share(left, now - point, per_batch), now
         return batches
 

@@ -151,6 +151,12 @@ def _openings(case: Case, fluids: Displacement, curve: Curve) -> tuple[str, floa
             " --saturations at a flow rate above 0), and all others have one pressure_pa; here"
             f" {len(inlets)} of {len(case.openings)} openings are such: give them so"
         )
+    plates = [each.name for each in others if each.blocks_second]
+    if by_rate and plates:
+        raise InputError(
+            f"drainage: openings.{plates[0]}.blocks_second keeps the second fluid in the rock, which --saturations lets"
+            " out at the share at which it enters; leave the key out"
+        )
     forces = [key for key in ("acceleration_m_s2", "pressure_drop_pa") if any(getattr(case.flow, key))]
     forces = [f"flow.{key}" for key in forces] + list(case.flow.not_uniform)
     if forces:

@@ -5,9 +5,10 @@ is known. With the Darcy velocity U_i of fluid i along the force g, its viscosit
 
     k_i = U_i nu_i / (U nu_1).
 
-The first saturation starts with the fluid that does not wet in the widest pores, every other from the end of the one
-before, with the fluid advanced that gains: falling saturations of the fluid that wets are primary drainage, rising ones
-behind it imbibition.
+The first saturation starts with the fluid that does not wet where it comes from the first layer of the box along the
+force, through throats of one width and more, as in primary drainage; every other from the end of the one before, with
+the fluid advanced that gains: falling saturations of the fluid that wets are primary drainage, rising ones behind it
+imbibition.
 """
 
 import json
@@ -46,7 +47,7 @@ COLUMNS = (
     "started_from",
 )
 """Of the table, besides those of the structure of both fluids."""
-ANEW = "widest pores"
+ANEW = "invasion"
 
 
 def relative_permeability(options, say: Callable[[str], None], communicator) -> int:
@@ -68,6 +69,9 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
             "relative-permeability: both fluids would flow through geometry.options.reservoir_layers, too, at another"
             " saturation; leave the key out, and give mirror = 'x' to an image that does not repeat"
         )
+    given = [key for key in fluids.starts if getattr(getattr(case, fluids.section), key) not in (None, ())]
+    if given:
+        say(f"{fluids.section}.{given[0]} is not used: the saturations set where both fluids are")
     alone = fluids.first_alone(case)
     refuse_other_drives(alone, alone.openings)
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-relative-permeability")

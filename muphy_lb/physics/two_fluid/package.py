@@ -180,7 +180,7 @@ class TwoFluid(Physics):
         self._walls = communicator.broadcast(walls)
         is_filled = share is not None and self._section.initial_file is None
         if share is not None:
-            agreed_on_root(communicator, lambda: _refuse_closed_pores(whole_nodes(view)))
+            agreed_on_root(communicator, lambda: _refuse_share(whole_nodes(view), share))
         filled = self._filled(whole_nodes(view), share) if communicator.rank == 0 and is_filled else None
         self._start = communicator.broadcast(filled)
 
@@ -420,13 +420,18 @@ def _entry(nodes: NodeList, case: Case) -> np.ndarray | None:
     return nodes.coordinates()[:, drive.argmax()] == 0 if drive.any() else None
 
 
-def _refuse_closed_pores(nodes: NodeList) -> None:
-    """Raise InputError: some pores have no connection, so that their saturation would stay."""
-    n_parts, share = parts_of(nodes, np.ones(nodes.n_nodes, dtype=bool), connected_by="edges")
-    if n_parts > 1 and share < 1.0:
+def _refuse_share(nodes: NodeList, share: float) -> None:
+    """Raise InputError: a saturation of less than a voxel, or pores without a connection, whose own would stay."""
+    if 0.0 < share < 1.0 and round(share * nodes.n_nodes) in (0, nodes.n_nodes):
         raise InputError(
-            f"two_fluid.second_saturation is that of all pores, and {1.0 - share:.2%} of their nodes are in pores that"
-            " no flow reaches, whose saturation stays for ever; give geometry.keep = 'largest', or 'openings'"
+            f"two_fluid.second_saturation is {share:.10g}, by which one of the fluids has less than a voxel of"
+            f" {nodes.n_nodes:,}; give a saturation that both are there at, or 0 or 1"
+        )
+    n_parts, connected = parts_of(nodes, np.ones(nodes.n_nodes, dtype=bool), connected_by="edges")
+    if n_parts > 1 and connected < 1.0:
+        raise InputError(
+            f"two_fluid.second_saturation is that of all pores, and {1.0 - connected:.2%} of their nodes are in pores"
+            " that no flow reaches, whose saturation stays for ever; give geometry.keep = 'largest', or 'openings'"
         )
 
 
