@@ -68,7 +68,7 @@ def test_drainage_goes_on_with_the_same_case_alone(typed, tmp_path):
 def test_a_saturation_settles_twice_in_a_row(typed, tmp_path):
     """In a first look the change of pressure may not have reached the interface."""
     assert typed(BETWEEN_PRESSURES, "drainage", "--pressures", "0.004", "--settled-within", "0.9") == 0
-    assert json.loads((tmp_path / "out" / "capillary_pressure.json").read_text())["points"][0]["steps"] == 12
+    assert json.loads((tmp_path / "out" / "capillary_pressure.json").read_text())["points"][0]["steps"] == 6
 
 
 def test_a_saturation_is_held_by_the_share_that_enters(typed, tmp_path):

@@ -330,6 +330,24 @@ def test_the_widest_pores_of_a_periodic_box_do_not_depend_on_where_it_begins():
         assert np.array_equal(widest_pores(nodes, 6), np.arange(7) < 6)
 
 
+def test_the_share_that_enters_changes_at_once():
+    """On the same engine, as on a new one to which the state moves."""
+    openings = [{"name": "inlet", "velocity_m_s": 0.02}, {"name": "outlet", "pressure_pa": 0.0}]
+    case = merged(FLOW, {"geometry": channel(10, 6, ends="open"), "openings": openings})
+    openings = [openings[0] | {"second_fluid": 0.4}, openings[1]]
+    other = Solver(case_from_dict(case | {"openings": openings}))
+    with Simulation(case_from_dict(case)) as sim:
+        core = sim.core
+        sim.step(7)
+        other.state.go_on_from(core.state.record())
+        sim.change({"openings.inlet.second_fluid": 0.4})
+        sim.step(7)
+        other.step(7)
+        assert sim.core is core
+        assert core.model_field("phase").min() < 0.9 and amounts(core) == amounts(other)
+        assert np.array_equal(core.model_field("phase"), other.model_field("phase"))
+
+
 def test_with_a_force_the_fluid_that_does_not_wet_comes_from_the_first_layer():
     """From there it is connected; without a force it fills the middle of the wider of two rooms."""
     fluid = np.ones((1, 22, 40), dtype=np.int64)

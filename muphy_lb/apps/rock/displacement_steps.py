@@ -17,11 +17,15 @@ from muphy_lb.parallel import NodeGather
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.stop_signals import StopSignals
 
-LOOKS, AGREEING = 10, 2
+LOOKS, AGREEING = 20, 2
 """Looks at a point, and of those in a row that have to agree."""
 BATCHES, LOOKS_PER_BATCH = 8, 4
-"""Batches of the time in which relative permeabilities are averaged, half a look each, and looks at the pressure in
-each."""
+"""Batches of the time in which relative permeabilities are averaged, and looks at the pressure in each, which together
+take as long as one before."""
+GAIN = 0.5
+"""Share of the missing saturation that enters until the next look: fluid that is trapped is not got back."""
+STUCK = 0.1
+"""Part of what may be missing, within which the rest of the change is none while one fluid alone enters."""
 ALONE_WITHIN = 1e-3
 """Relative change of the pressure gradient of the first fluid alone in a look, within which it has settled."""
 
@@ -166,8 +170,9 @@ def gradient_alone(case: Case, inlet: str, communicator) -> tuple[float, float]:
 
 class SaturationSteps(Steps):
     """Saturations of the first fluid, which the share of the second one in what enters holds. Once a saturation is met
-    twice in a row, relative permeabilities are means over batches of time: with the flow rate q_i
-    of fluid i through the rock, its viscosity nu_i and the pressure gradient g, and those of the first fluid alone,
+    twice in a row, or one fluid alone enters and the saturation stays, relative permeabilities are means over batches
+    of time: with the flow rate q_i of fluid i through the rock, its viscosity nu_i and the pressure gradient g, and
+    those of the first fluid alone,
 
         k_i = (q_i nu_i / g) / (q_alone nu_1 / g_alone).
 
@@ -182,19 +187,20 @@ class SaturationSteps(Steps):
 
     def at(self, point: float) -> dict | None:
         """The row of the table for a saturation; None if a signal asked to stop. Collective."""
-        sim, n_agreeing, fastest = self._sim, 0, 0.0
+        sim, n_agreeing, n_stuck, fastest, change = self._sim, 0, 0, 0.0, inf
         self._rise()
-        first, before = sim.step_number, self._saturation()
-        per_window = self._pore_volumes()
+        first, before, per_window = sim.step_number, self._saturation(), self._pore_volumes()
         share = self._share(0.0, before - point, per_window)
-        while self._goes_on(first, n_agreeing):
+        while self._goes_on(first, max(n_agreeing, n_stuck)):
             sim.change({self._key: share})
             now = self._next(self._window)
             if now is None:
                 return None
             n_agreeing = n_agreeing + 1 if abs(now - point) <= self._within else 0
             fastest = max(fastest, self._capillary_number())
-            share, before = self._share(share - (before - now) / per_window, now - point, per_window), now
+            rest, change = rest_of_change(change, now - before), now - before
+            n_stuck = n_stuck + 1 if share in (0.0, 1.0) and rest <= STUCK * self._within else 0
+            share, before = self._share(share + change / per_window, now - point, per_window), now
         batches = self._batches(point, share, per_window)
         if batches is None:
             return None
@@ -206,17 +212,14 @@ class SaturationSteps(Steps):
 
     @staticmethod
     def _share(left: float, missing: float, pore_volumes: float) -> float:
-        """Share of the second fluid in what enters: what has left, and what is missing over the volume that enters."""
-        return min(max(left + missing / pore_volumes, 0.0), 1.0)
+        """Share of the second fluid in what enters: what has left, and a part of what is missing over what enters."""
+        return min(max(left + GAIN * missing / pore_volumes, 0.0), 1.0)
 
     def _batches(self, point: float, share: float, per_window: float) -> list[list[float]] | None:
         """Saturation of the first fluid, share of the second one in what enters, and relative permeabilities in each
         batch; None if a signal asked to stop."""
         sim, batches, before = self._sim, [], self._saturation()
-        n_steps, (nu_1, nu_2) = (
-            max(self._window // (2 * LOOKS_PER_BATCH), 1),
-            self._fluids.viscosities_m2_s(sim.core.case),
-        )
+        n_steps, (nu_1, nu_2) = max(self._window // LOOKS_PER_BATCH, 1), self._fluids.viscosities_m2_s(sim.core.case)
         per_batch = per_window * n_steps * LOOKS_PER_BATCH / self._window
         for _ in range(BATCHES):
             sim.change({self._key: share})

@@ -107,6 +107,7 @@ class TwoFluid(Physics):
     cut_field = volume_fraction = SHARE_FIELD
     is_full = True
     becomes_steady = follows_darcy = False
+    imposes = frozenset({"second_fluid"})
 
     def __init__(self, case, header: GeometryHeader, units: Units):
         self._case, self._section, self._lattice = case, case.two_fluid, lattice_named(case.lattice.name)
@@ -125,10 +126,9 @@ class TwoFluid(Physics):
         for number, wall in enumerate(header.walls):
             if given.get(wall.name) is not None:
                 self._angles_deg[number] = given[wall.name]
-        of_case = {opening.name: opening for opening in case.openings}
         self._fastest_m_s = max((abs(each.velocity_m_s or 0.0) for each in case.openings), default=0.0)
-        self._entering = np.array([_entering(of_case.get(opening.name)) for opening in header.openings])
-        _refuse_flux_against_plates(case.openings)
+        self._names = [opening.name for opening in header.openings]
+        self._entering = self._shares(case)
         _refuse_start_without_wetting(case, self._angles_deg, [wall.name for wall in header.walls])
         self.output_fields = {
             PHASE_FIELD: _of_phase(lambda phase: phase.astype(np.float64)),
@@ -137,6 +137,17 @@ class TwoFluid(Physics):
         self.probed = (ProbedScalar(PHASE, PHASE_FIELD, lambda phase: phase),)
         first, second = (each * case.fluid.density_kg_m3 for each in self.viscosities_m2_s)
         self.viscosities_pa_s = first, second
+
+    def _shares(self, case: Case) -> np.ndarray:
+        """(openings,) shares of the first fluid in what enters."""
+        _refuse_flux_against_plates(case.openings)
+        of_case = {opening.name: opening for opening in case.openings}
+        return np.array([_entering(of_case.get(name)) for name in self._names])
+
+    def impose(self, case: Case, domain: LocalDomain) -> dict[str, np.ndarray]:
+        """Shares of both fluids in what enters."""
+        self._entering = self._shares(case)
+        return {ENTERING: self._first_entering(domain)}
 
     def _refuse_numerics(self, units: Units) -> None:
         """Raise InputError for a tension or viscosities that the time step does not suit."""
