@@ -3,6 +3,7 @@
 import csv
 import json
 
+import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
@@ -135,6 +136,16 @@ def test_relative_permeability_takes_keys_of_both_fluids_and_damaged_summaries(t
     assert [row["started_from"] for row in rows] == ["invasion", "saturation_0.5"]
     assert [float(row["first_saturation"]) for row in rows] == pytest.approx([0.5, 0.3], abs=0.05)
     assert {row["second_parts"] for row in rows} == {"1"}
+
+
+def test_pores_that_no_opening_reaches_are_refused(typed, tmp_path):
+    pores = np.ones((1, 12, 20), np.uint8)
+    pores[:, 1:7], pores[:, 9:11, 5:10] = 0, 0
+    np.save(tmp_path / "pores.npy", pores)
+    options = {"fluid_value": 0, "reservoir_layers": 3}
+    geometry = {"file": "pores.npy", "spacing_m": 1.0, "keep": "all", "options": options}
+    with pytest.raises(InputError, match=r"4\.95% of the nodes lie in pores that no opening reaches"):
+        typed(BETWEEN_PRESSURES | {"geometry": geometry}, "drainage", "--pressures", "0.004")
 
 
 def test_a_saturation_of_less_than_a_voxel_is_refused(typed):

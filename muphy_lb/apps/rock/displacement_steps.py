@@ -154,16 +154,18 @@ def _slope(x: np.ndarray, y: np.ndarray) -> float:
 
 def gradient_alone(case: Case, inlet: str, communicator) -> tuple[float, float]:
     """Pressure gradient [Pa/m] of a case of one fluid, as of :class:`Gradient`, once it changes by no more
-    than ``ALONE_WITHIN`` of itself in a tenth of the steps of the case, or after these; and that change over it."""
+    than ``ALONE_WITHIN`` of itself between looks, or after the steps of the case; and that change over it."""
     with Simulation(case, communicator=communicator) as sim:
         gradient, window, now, change = Gradient(sim, inlet), max(sim.core.numerics.steps // LOOKS, 1), inf, inf
+        n_agreeing = 0
         everywhere = np.ones(sim.core.domain.n_nodes, dtype=bool)
         sim.step(sim.core.case.run.ramp_steps)
         for _ in range(LOOKS):
             sim.step(window)
             before, now = now, gradient(everywhere)
             change = abs(now - before) / abs(now)
-            if change <= ALONE_WITHIN:
+            n_agreeing = n_agreeing + 1 if change <= ALONE_WITHIN else 0
+            if n_agreeing == AGREEING:
                 break
     return now, change
 

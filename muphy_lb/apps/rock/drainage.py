@@ -34,7 +34,10 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder
 from muphy_lb.case.case import Case, as_case, listed, load_case
 from muphy_lb.case.toml import as_override
+from muphy_lb.geometry.clean import component_labels
+from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.displacement import Displacement, displacement_of
+from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.parallel import from_root
 from muphy_lb.parallel.watchdog import Sentry
 from muphy_lb.run.loop import stopped
@@ -108,6 +111,7 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
     )
     with StopSignals() as signals, Sentry(communicator, folder), simulation as sim:
         say(sim.core.describe())
+        from_root(communicator, lambda: _refuse_closed_pores(whole_nodes(sim.core)))
         given = sim, fluids, inlet, options.settled_within, signals
         steps: Steps = SaturationSteps(*given, alone=alone) if alone else PressureSteps(*given)
         for point in points[len(rows) :]:
@@ -171,6 +175,17 @@ def _openings(case: Case, fluids: Displacement, curve: Curve) -> tuple[str, floa
             " settled; leave it out"
         )
     return inlets[0].name, outside_pa.pop()
+
+
+def _refuse_closed_pores(nodes: NodeList) -> None:
+    """Raise InputError: some pores reach no opening, and their fluid would count."""
+    part = component_labels(nodes)
+    is_reached = np.isin(part, part[nodes.group_start[1] :])
+    if not is_reached.all():
+        raise InputError(
+            f"drainage: {1.0 - is_reached.mean():.2%} of the nodes lie in pores that no opening reaches, whose"
+            " saturation stays for ever; give geometry.keep = 'openings'"
+        )
 
 
 def _told(row: dict, curve: Curve) -> str:
