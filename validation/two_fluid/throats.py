@@ -18,7 +18,7 @@ from muphy_lb.validation.two_fluid.common import NU, phase_of, refuse_half
 
 TENSION, TOLERANCE, PURE = 0.05, 0.05, 0.999
 #: Half the side of a square throat, contact angle, sides of the square of the second fluid at the start.
-THROATS = ((12, 20.0, (21, 20, 19)), (12, 10.0, (21, 20, 19)), (24, 20.0, (43, 42, 41, 40)))
+THROATS = ((12, 20.0, (21, 20, 19)), (12, 10.0, (21, 20, 19)), (24, 20.0, (43, 42, 41, 40)), (24, 10.0, (42, 41)))
 THREAD = 12, 17  # half side of a throat, and side by which the second fluid is a thread
 DEAD_END_STEPS, QUICK_DEAD_END_STEPS, DEAD_END, ROOM, CHANNEL = 200_000, 4000, (8, 18), 30, 10
 STAYS = 1e-9
