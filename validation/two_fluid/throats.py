@@ -104,7 +104,10 @@ def train(settings: Settings) -> Iterator:
         expected = 1.34 * number ** (2.0 / 3.0) / (1.0 + 3.35 * number ** (2.0 / 3.0))
         yield absolute(f"bubbles at Ca = {number:.3f}", n_bubbles, len(films), 0.0)
         yield relative(
-            f"film at Ca = {number:.3f} ({expected * radius:.1f} voxels)", expected, np.mean(films), TRAIN_TOLERANCE
+            f"film at Ca = {number:.3f} ({expected * radius:.1f} voxels)",
+            expected,
+            float(np.mean(films)),
+            TRAIN_TOLERANCE,
         )
 
 
