@@ -20,7 +20,7 @@ TENSION, TOLERANCE, PURE = 0.05, 0.05, 0.999
 #: Half the side of a square throat, contact angle, sides of the square of the second fluid at the start.
 THROATS = ((12, 20.0, (21, 20, 19)), (12, 10.0, (21, 20, 19)), (24, 20.0, (43, 42, 41, 40)), (24, 10.0, (42, 41)))
 THREAD = 12, 17  # half side of a throat, and side by which the second fluid is a thread
-DEAD_END_STEPS, QUICK_DEAD_END_STEPS, DEAD_END, ROOM, CHANNEL = 200_000, 4000, (8, 18), 30, 10
+DEAD_END_STEPS, QUICK_DEAD_END_STEPS, DEAD_END, ROOM, CHANNEL = 200_000, 10_000, (8, 18), 30, 10
 STAYS = 1e-9
 #: Radius of a tube, force, steps, bubbles.
 TRAINS = ((24, 8e-5, 12000, 3), (24, 4e-5, 16000, 3), (24, 2e-5, 24000, 3))
