@@ -24,6 +24,8 @@ BATCHES, LOOKS_PER_BATCH = 8, 4
 take as long as one before."""
 GAIN = 0.5
 """Share of the missing saturation that enters until the next look: fluid that is trapped is not got back."""
+MEMORY = 0.8
+"""Weight of earlier looks in the mean of what leaves, which in few pores comes in blobs."""
 STUCK = 0.1
 """Part of what may be missing, within which the rest of the change is none while one fluid alone enters."""
 ALONE_WITHIN = 1e-3
@@ -192,7 +194,8 @@ class SaturationSteps(Steps):
         sim, n_agreeing, n_stuck, fastest, change = self._sim, 0, 0, 0.0, inf
         self._rise()
         first, before, per_window = sim.step_number, self._saturation(), self._pore_volumes()
-        share = self._share(0.0, before - point, per_window)
+        left = 0.0  # mean share of the second fluid in what leaves
+        share = self._share(left, before - point, per_window)
         while self._goes_on(first, max(n_agreeing, n_stuck)):
             sim.change({self._key: share})
             now = self._next(self._window)
@@ -202,8 +205,9 @@ class SaturationSteps(Steps):
             fastest = max(fastest, self._capillary_number())
             rest, change = rest_of_change(change, now - before), now - before
             n_stuck = n_stuck + 1 if share in (0.0, 1.0) and rest <= STUCK * self._within else 0
-            share, before = self._share(share + change / per_window, now - point, per_window), now
-        batches = self._batches(point, share, per_window)
+            left = MEMORY * left + (1.0 - MEMORY) * (share + change / per_window)
+            share, before = self._share(left, now - point, per_window), now
+        batches = self._batches(point, left, per_window)
         if batches is None:
             return None
         mean, error = mean_and_error(np.array(batches))
@@ -217,23 +221,24 @@ class SaturationSteps(Steps):
         """Share of the second fluid in what enters: what has left, and a part of what is missing over what enters."""
         return min(max(left + GAIN * missing / pore_volumes, 0.0), 1.0)
 
-    def _batches(self, point: float, share: float, per_window: float) -> list[list[float]] | None:
+    def _batches(self, point: float, left: float, per_window: float) -> list[list[float]] | None:
         """Saturation of the first fluid, share of the second one in what enters, and relative permeabilities in each
         batch; None if a signal asked to stop."""
         sim, batches, before = self._sim, [], self._saturation()
         n_steps, (nu_1, nu_2) = max(self._window // LOOKS_PER_BATCH, 1), self._fluids.viscosities_m2_s(sim.core.case)
         per_batch = per_window * n_steps * LOOKS_PER_BATCH / self._window
         for _ in range(BATCHES):
+            share = self._share(left, before - point, per_batch)
             sim.change({self._key: share})
             looks = list(self._batch(n_steps))
             if len(looks) < LOOKS_PER_BATCH:
                 return None
             (saturation, gradient), now = np.mean(looks, axis=0), looks[-1][0]
-            left = share - (before - now) / per_batch
-            flowing = 0.5 * (share + left)  # mean of what enters and of what leaves
+            leaves = share - (before - now) / per_batch
+            flowing = 0.5 * (share + leaves)  # mean of what enters and of what leaves
             k = np.array([1.0 - flowing, flowing * nu_2 / nu_1]) * self._alone[0] / gradient
             batches.append([float(saturation), share, *k.tolist()])
-            share, before = self._share(left, now - point, per_batch), now
+            left, before = MEMORY * left + (1.0 - MEMORY) * leaves, now
         return batches
 
     def _batch(self, n_steps: int) -> Iterator[tuple[float, float]]:
