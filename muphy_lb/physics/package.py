@@ -15,6 +15,7 @@ import numpy as np
 
 from muphy_lb.base.units import Units
 from muphy_lb.case.case import Case
+from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.displacement import Displacement
@@ -50,6 +51,7 @@ class Physics(MeasuredPhysics):
             permeability.
         displacement: the two fluids that it has, for commands on rocks; None if it has no second one.
         wall_exchange: its scalars that walls take up or give off, for commands that move walls; None without any.
+        imposes: keys of openings whose values it takes over while the flow goes on (:meth:`impose`).
     """
 
     excludes: ClassVar[frozenset[str]] = frozenset()
@@ -61,6 +63,7 @@ class Physics(MeasuredPhysics):
     follows_darcy: ClassVar[bool] = True
     displacement: ClassVar[Displacement | None] = None
     wall_exchange: ClassVar[WallExchange | None] = None
+    imposes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, case: Case, header: GeometryHeader, units: Units):
         raise NotImplementedError
@@ -87,6 +90,11 @@ class Physics(MeasuredPhysics):
         """Initial values (n,) of the local nodes, or (1,), of fields of the model, by name, those of the end of step
         0: of a scalar's populations the leaving ones, with half of its source
         (:meth:`muphy_lb.physics.scalar.CarriedScalar.start`); collective."""
+        return {}
+
+    def impose(self, case: Case, domain: LocalDomain) -> dict[str, np.ndarray]:
+        """Fields (n,) of the local nodes with the values that openings of another case have of ``imposes``, by name.
+        Raises InputError: they do not go with the rest of it."""
         return {}
 
     def longest_stride(self, max_speed: float) -> float:

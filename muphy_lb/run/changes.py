@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.registry import PHYSICS, package
+from muphy_lb.base.registry import PHYSICS, package, packages
 from muphy_lb.case.boundaries import ANSWERING
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.fluid import FlowSection
@@ -40,7 +40,8 @@ FIXED_KEYS = ("lattice.name", "flow.reference_pressure_pa")
 """Keys of other sections that do."""
 
 IMPOSED = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s", "pressure_pa", "waveform")
-"""Keys of openings whose values may change without a new engine, as long as velocities stay velocities."""
+"""Keys of openings whose values may change without a new engine, as long as velocities stay velocities; and those that
+a physics imposes."""
 
 ACCELERATION = "acceleration_m_s2"
 """Key of [flow] that may turn, or become weaker, so as well."""
@@ -225,7 +226,8 @@ def _imposes_alone(old: Case, new: Case) -> bool:
         return False
     if longest_period_s(old) != longest_period_s(new):  # what averages over a period, or waits for it, begins anew
         return False
-    return all(_same_but_imposed(*pair) for pair in zip(old.openings, new.openings, strict=True))
+    own = set(IMPOSED).union(*(physics.imposes for physics in packages(new)))
+    return all(_same_but_imposed(*pair, own) for pair in zip(old.openings, new.openings, strict=True))
 
 
 def _turns_force(old: FlowSection, new: FlowSection) -> bool:
@@ -236,11 +238,11 @@ def _turns_force(old: FlowSection, new: FlowSection) -> bool:
     return ours == theirs and (before == after or 0.0 < after <= before * (1.0 + ROUND_OFF))
 
 
-def _same_but_imposed(old, new) -> bool:
+def _same_but_imposed(old, new, imposed: set[str]) -> bool:
     if old == new:
         return True
     answers = any(getattr(section, key) is not None for section in (old, new) for key in ANSWERING)
-    ours, theirs = (section.model_dump(exclude=set(IMPOSED)) for section in (old, new))
+    ours, theirs = (section.model_dump(exclude=imposed) for section in (old, new))
     return not answers and ours == theirs and old.has_pressure == new.has_pressure
 
 

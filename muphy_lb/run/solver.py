@@ -152,6 +152,8 @@ class Solver(Preparation):
         """
         numerics = self._resolve(case)
         conditions = opening_conditions(case, self.header, self.frames, self.units, float(self.lattice.cs2))
+        for name, values in [item for physics in self.physics for item in physics.impose(case, self.domain).items()]:
+            self.engine.fields.put(name, values)
         is_laid_out = self._regime(numerics, conditions) == self._regime(self.numerics, self.conditions)
         is_laid_out &= case.flow == self.case.flow  # the body force is a number in the kernels' parameters
         record = None if is_laid_out else self.state.record()

@@ -3,6 +3,7 @@
 import csv
 import json
 
+import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
@@ -68,7 +69,7 @@ def test_drainage_goes_on_with_the_same_case_alone(typed, tmp_path):
 def test_a_saturation_settles_twice_in_a_row(typed, tmp_path):
     """In a first look the change of pressure may not have reached the interface."""
     assert typed(BETWEEN_PRESSURES, "drainage", "--pressures", "0.004", "--settled-within", "0.9") == 0
-    assert json.loads((tmp_path / "out" / "capillary_pressure.json").read_text())["points"][0]["steps"] == 8
+    assert json.loads((tmp_path / "out" / "capillary_pressure.json").read_text())["points"][0]["steps"] == 6
 
 
 def test_a_saturation_is_held_by_the_share_that_enters(typed, tmp_path):
@@ -85,9 +86,13 @@ def test_a_saturation_is_held_by_the_share_that_enters(typed, tmp_path):
     typed(case, *words, "0.6", "--overwrite")
     typed(case, *words, "0.6,0.45")
     assert table.read_bytes() == whole
+    assert all(float(row["saturation_error"]) < 0.02 and float(row["first_standard_error"]) > 0.0 for row in rows)
     for asked, told in (("1.2", "--saturations is '1.2'; give numbers"), ("0.7", "--saturations began with 0.6, 0.45")):
         with pytest.raises(InputError, match=told):
             typed(case, *words, asked)
+    openings[1]["blocks_second"] = True
+    with pytest.raises(InputError, match=r"outlet\.blocks_second keeps the second fluid in the rock"):
+        typed(case, *words, "0.6")
 
 
 @pytest.mark.night
@@ -128,9 +133,24 @@ def test_relative_permeability_takes_keys_of_both_fluids_and_damaged_summaries(t
     typed(PERIODIC, *words)
     assert table.read_bytes() == before
     rows = list(csv.DictReader(table.open()))
-    assert [row["started_from"] for row in rows] == ["widest pores", "saturation_0.5"]
+    assert [row["started_from"] for row in rows] == ["invasion", "saturation_0.5"]
     assert [float(row["first_saturation"]) for row in rows] == pytest.approx([0.5, 0.3], abs=0.05)
     assert {row["second_parts"] for row in rows} == {"1"}
+
+
+def test_pores_that_no_opening_reaches_are_refused(typed, tmp_path):
+    pores = np.ones((1, 12, 20), np.uint8)
+    pores[:, 1:7], pores[:, 9:11, 5:10] = 0, 0
+    np.save(tmp_path / "pores.npy", pores)
+    options = {"fluid_value": 0, "reservoir_layers": 3}
+    geometry = {"file": "pores.npy", "spacing_m": 1.0, "keep": "all", "options": options}
+    with pytest.raises(InputError, match=r"4\.95% of the nodes lie in pores that no opening reaches"):
+        typed(BETWEEN_PRESSURES | {"geometry": geometry}, "drainage", "--pressures", "0.004")
+
+
+def test_a_saturation_of_less_than_a_voxel_is_refused(typed):
+    with pytest.raises(InputError, match="has less than a voxel of 24"):
+        typed(PERIODIC, "relative-permeability", "--saturations", "0.001")
 
 
 @pytest.mark.parametrize(

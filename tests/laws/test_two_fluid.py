@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.ndimage import label
 
 from muphy_lb import Simulation
 from muphy_lb.base.errors import InputError
@@ -327,6 +328,42 @@ def test_the_widest_pores_of_a_periodic_box_do_not_depend_on_where_it_begins():
     for shift in range(3):
         nodes = build_nodes(Voxels(np.roll(flags, shift, axis=2), periodic=(True, True, False)))
         assert np.array_equal(widest_pores(nodes, 6), np.arange(7) < 6)
+
+
+def test_the_share_that_enters_changes_at_once():
+    """On the same engine, as on a new one to which the state moves."""
+    openings = [{"name": "inlet", "velocity_m_s": 0.02}, {"name": "outlet", "pressure_pa": 0.0}]
+    case = merged(FLOW, {"geometry": channel(10, 6, ends="open"), "openings": openings})
+    openings = [openings[0] | {"second_fluid": 0.4}, openings[1]]
+    other = Solver(case_from_dict(case | {"openings": openings}))
+    with Simulation(case_from_dict(case)) as sim:
+        core = sim.core
+        sim.step(7)
+        other.state.go_on_from(core.state.record())
+        sim.change({"openings.inlet.second_fluid": 0.4})
+        sim.step(7)
+        other.step(7)
+        assert sim.core is core
+        assert core.model_field("phase").min() < 0.9 and amounts(core) == amounts(other)
+        assert np.array_equal(core.model_field("phase"), other.model_field("phase"))
+
+
+def test_with_a_force_the_fluid_that_does_not_wet_comes_from_the_first_layer():
+    """From there it is connected; without a force it fills the middle of the wider of two rooms."""
+    fluid = np.ones((1, 22, 40), dtype=np.int64)
+    fluid[:, 9:13] = 0  # the way through
+    fluid[:, 6:16, 4:14], fluid[:, 4:18, 22:36] = 0, 0
+    tables = {"geometry": {"spacing_m": 1.0, "periodic": "x"}, "two_fluid": {"contact_angle_deg": 60.0}}
+    second, share = np.zeros((2, 22, 40), dtype=bool), 120 / int(np.count_nonzero(fluid == 0))
+    for row, force in enumerate((0.0, 1e-5)):
+        case = tables | {"flow": {"acceleration_m_s2": [force, 0.0, 0.0]}}
+        case["two_fluid"] = tables["two_fluid"] | {"second_saturation": share}
+        with Simulation(merged(FLOW, case), geometry=fluid) as sim:
+            x, y, _ = sim.nodes.coordinates().T
+            second[row, y, x] = sim.core.model_field("phase") < 0.0
+    assert second.sum(axis=(1, 2)).tolist() == [120, 120]
+    assert second[0, :, 22:36].sum() == 120 and second[1, 9:13, 0].all()
+    assert label(np.roll(second[1], 20, axis=1))[1] == 1
 
 
 def test_the_flows_told_are_those_of_both_fluids(tmp_path):

@@ -83,8 +83,8 @@ def add_drainage_options(parser) -> None:
         metavar="SHARE",
         type=float,
         default=1e-3,
-        help="a pressure has settled once the saturation changes by no more than this over a tenth of the steps of the"
-        " case, twice in a row; these steps are the most at each pressure (default: %(default)s)",
+        help="a pressure has settled once the saturation has no more than this left to change, as its changes over two"
+        " twentieths of the steps of the case say, twice in a row; these are the most (default: %(default)s)",
     )
     _add_table_output(parser, "drainage")
 

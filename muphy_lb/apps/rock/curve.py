@@ -11,6 +11,9 @@ from muphy_lb.output.charts import line_chart
 from muphy_lb.output.series import write_summary
 
 SATURATION = "saturation of the first fluid"
+FLUIDS, KR, ERROR = ("first", "second"), "relative_permeability", "standard_error"
+PERMEABILITIES = tuple(f"{fluid}_{name}" for fluid in FLUIDS for name in (KR, ERROR))
+"""Columns of the relative permeabilities of both fluids."""
 
 
 def numbers(text: str) -> list[float]:
@@ -23,8 +26,8 @@ def numbers(text: str) -> list[float]:
 
 
 def origin(case: Case, folder: Path) -> dict:
-    """Origin of the points of a folder, for their record: the case as text, but for its title and output, and what its
-    files hold."""
+    """Origin of the points in a folder, for their record: the case as text, but for its title and output, and what
+    its files hold."""
     bare = as_case(case, [as_override(section, None) for section in ("title", "output")])
     return {"case": bare.to_toml(folder), "contents": bare.contents()}
 

@@ -14,19 +14,30 @@ import shutil
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.apps.rock.curve import SATURATION, numbers, origin, other_origin, write_curve
+from muphy_lb.apps.rock.curve import (
+    ERROR,
+    FLUIDS,
+    KR,
+    PERMEABILITIES,
+    SATURATION,
+    numbers,
+    origin,
+    other_origin,
+    write_curve,
+)
+from muphy_lb.apps.rock.displacement_steps import PressureSteps, SaturationSteps, Steps, gradient_alone
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder
 from muphy_lb.case.case import Case, as_case, listed, load_case
 from muphy_lb.case.toml import as_override
+from muphy_lb.geometry.clean import component_labels
+from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.displacement import Displacement, displacement_of
 from muphy_lb.measure.flow_view import whole_nodes
-from muphy_lb.measure.permeability import rock_of
 from muphy_lb.parallel import from_root
 from muphy_lb.parallel.watchdog import Sentry
 from muphy_lb.run.loop import stopped
@@ -50,7 +61,7 @@ class Curve:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of the table, besides those of the structure of both fluids."""
-        found = "first_saturation", "capillary_number", "steps", "is_settled", "reached"
+        found = "first_saturation", "saturation_error", "capillary_number", "steps", "is_settled", "reached"
         return self.asked, self.shown, *self.more, *found
 
 
@@ -64,10 +75,8 @@ BY_SATURATION = Curve(
     "fractional_flow",
     "Share of the second fluid",
     "[1]",
-    ("pressure_drop_pa",),
+    ("pressure_drop_pa", *PERMEABILITIES),
 )
-LOOKS, AGREEING = 10, 2
-"""Looks at a pressure, and of those in a row between which the saturation has to stay."""
 
 
 def drainage(options, say: Callable[[str], None], communicator) -> int:
@@ -96,11 +105,17 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
         simulation = Simulation.load(folder / f"state_{len(rows)}", communicator)
     else:
         simulation = Simulation(case, communicator=communicator)
+    is_open = len(rows) < len(points)
+    alone = (
+        gradient_alone(fluids.first_alone(case), inlet, communicator) if is_open and curve is BY_SATURATION else None
+    )
     with StopSignals() as signals, Sentry(communicator, folder), simulation as sim:
         say(sim.core.describe())
-        steps = Steps(sim, fluids, inlet, options.settled_within, signals)
+        from_root(communicator, lambda: _refuse_closed_pores(whole_nodes(sim.core)))
+        given = sim, fluids, inlet, options.settled_within, signals
+        steps: Steps = SaturationSteps(*given, alone=alone) if alone else PressureSteps(*given)
         for point in points[len(rows) :]:
-            row = steps.at(point) if curve is BY_PRESSURE else steps.holding(point)
+            row = steps.at(point)
             if row is None:
                 name = signal.Signals(communicator.maximum(signals.received)).name
                 return stopped(f"signal {name}", folder, say)
@@ -140,6 +155,12 @@ def _openings(case: Case, fluids: Displacement, curve: Curve) -> tuple[str, floa
             " --saturations at a flow rate above 0), and all others have one pressure_pa; here"
             f" {len(inlets)} of {len(case.openings)} openings are such: give them so"
         )
+    plates = [each.name for each in others if each.blocks_second]
+    if by_rate and plates:
+        raise InputError(
+            f"drainage: openings.{plates[0]}.blocks_second keeps the second fluid in the rock, which --saturations lets"
+            " out at the share at which it enters; leave the key out"
+        )
     forces = [key for key in ("acceleration_m_s2", "pressure_drop_pa") if any(getattr(case.flow, key))]
     forces = [f"flow.{key}" for key in forces] + list(case.flow.not_uniform)
     if forces:
@@ -156,122 +177,26 @@ def _openings(case: Case, fluids: Displacement, curve: Curve) -> tuple[str, floa
     return inlets[0].name, outside_pa.pop()
 
 
-class Steps:
-    """Steps of the pressure, each until the saturation has settled.
-
-    Args:
-        sim: the flow.
-        fluids: both fluids.
-        inlet: opening through which the second one enters.
-        within: change of the saturation over a tenth of the steps of the case, within which it has settled if that is
-            so twice in a row: a change of pressure takes time to reach the interface.
-        signals: those that ask to stop.
-    """
-
-    def __init__(self, sim: Simulation, fluids: Displacement, inlet: str, within: float, signals: StopSignals):
-        self._sim, self._fluids, self._inlet, self._within, self._signals = sim, fluids, inlet, within, signals
-        self._n_most = sim.core.numerics.steps
-        self._window = max(self._n_most // LOOKS, 1)
-
-    def at(self, pressure_pa: float) -> dict | None:
-        """The row of the table for a pressure; None if a signal asked to stop. Collective."""
-        self._sim.change({f"openings.{self._inlet}.pressure_pa": pressure_pa})
-        first, before, n_agreeing, fastest = self._sim.step_number, self._saturation(), 0, 0.0
-        while self._sim.step_number - first < self._n_most and n_agreeing < AGREEING:
-            now = self._next()
-            if now is None:
-                return None
-            n_agreeing = n_agreeing + 1 if abs(now - before) <= self._within else 0
-            before, fastest = now, max(fastest, self._capillary_number())
-        return self._row(first, before, n_agreeing, fastest)
-
-    def holding(self, wanted: float) -> dict | None:
-        """The same for a saturation of the first fluid, which the share of the second one in what enters holds: it has
-        settled if it is met twice in a row, and the row has the mean share that did so. Collective."""
-        sim, n_agreeing, fastest, shares = self._sim, 0, 0.0, list[float]()
-        sim.step(max(sim.core.case.run.ramp_steps - sim.step_number, 0))  # the openings rise
-        first, before, key = sim.step_number, self._saturation(), f"openings.{self._inlet}.{self._fluids.entering}"
-        per_window = self._pore_volumes()
-        share = min(max((before - wanted) / per_window, 0.0), 1.0)
-        while sim.step_number - first < self._n_most and n_agreeing < AGREEING:
-            sim.change({key: share})
-            now = self._next()
-            if now is None:
-                return None
-            n_agreeing = n_agreeing + 1 if abs(now - wanted) <= self._within else 0
-            shares, fastest = [*shares[-1:], share], max(fastest, self._capillary_number())
-            left = share - (before - now) / per_window
-            share, before = min(max(left + (now - wanted) / per_window, 0.0), 1.0), now
-        found = self._row(first, before, n_agreeing, fastest)
-        return found | {"second_share": float(np.mean(shares)), "pressure_drop_pa": self._pressure_drop_pa()}
-
-    def _next(self) -> float | None:
-        """The saturation a tenth of the steps of the case later; None if a signal asked to stop."""
-        self._sim.step(self._window)
-        return None if self._sim.core.communicator.maximum(self._signals.received) else self._saturation()
-
-    def _row(self, first: int, saturation: float, n_agreeing: int, fastest: float) -> dict:
-        sim, is_settled = self._sim, n_agreeing >= AGREEING
-        found = {"first_saturation": saturation, "steps": sim.step_number - first, "is_settled": is_settled}
-        structure = sim.core.communicator.broadcast(self._fluids.structure(sim.core))
-        return found | structure | {"capillary_number": fastest, "reached": ", ".join(self._reached())}
-
-    def _capillary_number(self) -> float:
-        """Capillary number of the mean speed of all nodes, with the viscosity of the more viscous fluid."""
-        core, case = self._sim.core, self._sim.core.case
-        speed = float(core.units.velocity_to_si(core.health().mean_speed))
-        viscosity = max(self._fluids.viscosities_m2_s(case)) * case.fluid.density_kg_m3
-        return core.communicator.broadcast(speed * viscosity / self._fluids.tension_n_m(case))
-
-    @cached_property
-    def _in_rock(self) -> np.ndarray | slice:
-        """Which nodes lie in the rock, on rank 0."""
-        core = self._sim.core
-        return rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)
-
-    def _pore_volumes(self) -> float:
-        """Volume that enters in a window of time, over that of the pores of the rock."""
-        core, told = self._sim.core, self._sim.core.openings()
-        if core.communicator.rank:
-            return core.communicator.broadcast(None)
-        is_rock = np.zeros(core.header.n_nodes, dtype=bool)
-        is_rock[self._in_rock] = True
-        pores_m3 = np.count_nonzero(is_rock) * core.header.spacing_m**3
-        entered = abs(told[self._inlet].flow_rate_m3_s) * self._window * core.units.time_step_s
-        return core.communicator.broadcast(float(entered / pores_m3))
-
-    def _pressure_drop_pa(self) -> float:
-        """Mean pressure of the inlet over that of the others, which is the same at all of them."""
-        core, told = self._sim.core, self._sim.core.openings()
-        if core.communicator.rank:
-            return core.communicator.broadcast(None)
-        others = [each.mean_pressure_pa for name, each in told.items() if name != self._inlet]
-        return core.communicator.broadcast(float(told[self._inlet].mean_pressure_pa - np.mean(others)))
-
-    def _saturation(self) -> float:
-        """Saturation of the first fluid in the rock, reservoirs left out, on every rank."""
-        core = self._sim.core
-        second = self._fluids.saturation(core, self._in_rock if core.communicator.rank == 0 else slice(None))
-        return 1.0 - core.communicator.broadcast(second)
-
-    def _reached(self) -> list[str]:
-        """Names of the other openings that the second fluid has reached."""
-        core = self._sim.core
-        links, is_second, found = core.domain.links, self._fluids.is_second(core), []
-        for number, opening in enumerate(core.header.openings):
-            is_there = bool(is_second[links.node[links.boundary == number]].any())
-            if core.communicator.maximum(int(is_there)) and opening.name != self._inlet:
-                found.append(opening.name)
-        return found
+def _refuse_closed_pores(nodes: NodeList) -> None:
+    """Raise InputError: some pores reach no opening, and their fluid would count."""
+    part = component_labels(nodes)
+    is_reached = np.isin(part, part[nodes.group_start[1] :])
+    if not is_reached.all():
+        raise InputError(
+            f"drainage: {1.0 - is_reached.mean():.2%} of the nodes lie in pores that no opening reaches, whose"
+            " saturation stays for ever; give geometry.keep = 'openings'"
+        )
 
 
 def _told(row: dict, curve: Curve) -> str:
     word = "settled" if row["is_settled"] else "warning: NOT settled"
     reached = f"; the second fluid has reached {row['reached']}" if row["reached"] else ""
+    k = [f"{row[f'{fluid}_{KR}']:.3g} +- {row[f'{fluid}_{ERROR}']:.1g}" for fluid in FLUIDS if f"{fluid}_{KR}" in row]
+    flowing = f"; relative permeability {k[0]}, of the second {k[1]}" if k else ""
     return (
         f"{curve.title.lower()} {row[curve.shown]:.4g} {curve.unit}: saturation of the first fluid"
-        f" {row['first_saturation']:.4g}, {word} after {row['steps']:,} steps, at a capillary number of up to"
-        f" {row['capillary_number']:.2g}{reached}"
+        f" {row['first_saturation']:.4g} +- {row['saturation_error']:.1g}, {word} after {row['steps']:,} steps, at a"
+        f" capillary number of up to {row['capillary_number']:.2g}{reached}{flowing}"
     )
 
 
@@ -293,7 +218,7 @@ def _earlier(folder: Path, case: Case, options, curve: Curve, points: list[float
     try:
         then = json.loads(path.read_text(encoding="utf-8"))
         rows, changed = then["points"], other_origin(then, now)
-        earlier, within = [row[curve.asked] for row in rows], then["settled_within"]
+        earlier, within = [[row[name] for name in curve.columns][0] for row in rows], then["settled_within"]
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"drainage: {path} is damaged, or no record of this command; {remedy}") from error
     if within != now["settled_within"]:

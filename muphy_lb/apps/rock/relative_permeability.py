@@ -5,9 +5,10 @@ is known. With the Darcy velocity U_i of fluid i along the force g, its viscosit
 
     k_i = U_i nu_i / (U nu_1).
 
-The first saturation starts with the fluid that does not wet in the widest pores, every other from the end of the one
-before, with the fluid advanced that gains: falling saturations of the fluid that wets are primary drainage, rising ones
-behind it imbibition.
+The first saturation starts with the fluid that does not wet where it comes from the first layer of the box along the
+force, through throats of one width and more, as in primary drainage; every other from the end of the one before, with
+the fluid advanced that gains: falling saturations of the fluid that wets are primary drainage, rising ones behind it
+imbibition.
 """
 
 import json
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.apps.rock.curve import SATURATION, numbers, write_curve
+from muphy_lb.apps.rock.curve import ERROR, FLUIDS, KR, PERMEABILITIES, SATURATION, numbers, write_curve
 from muphy_lb.apps.rock.settled_flow import Desk, Flow, forget_flow, keep_contents, other_contents, read_table
 from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
@@ -36,21 +37,17 @@ from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import StopSignals
 
 KNOWN_WITHIN = 0.02
-FLUIDS = ("first", "second")
-FILE = "relative_permeability"
+FILE = KR
 COLUMNS = (
     "first_saturation",
-    "first_relative_permeability",
-    "first_standard_error",
-    "second_relative_permeability",
-    "second_standard_error",
+    *PERMEABILITIES,
     "capillary_number",
     "steps",
     "is_known",
     "started_from",
 )
 """Of the table, besides those of the structure of both fluids."""
-ANEW = "widest pores"
+ANEW = "invasion"
 
 
 def relative_permeability(options, say: Callable[[str], None], communicator) -> int:
@@ -72,6 +69,9 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
             "relative-permeability: both fluids would flow through geometry.options.reservoir_layers, too, at another"
             " saturation; leave the key out, and give mirror = 'x' to an image that does not repeat"
         )
+    given = [key for key in fluids.starts if getattr(getattr(case, fluids.section), key) not in (None, ())]
+    if given:
+        say(f"{fluids.section}.{given[0]} is not used: the saturations set where both fluids are")
     alone = fluids.first_alone(case)
     refuse_other_drives(alone, alone.openings)
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-relative-permeability")
@@ -176,17 +176,15 @@ def _row(summary: dict, fluids: Displacement, case: Case, alone: Permeability) -
     unknown = dict.fromkeys((*fluids.flows[0], *fluids.flows[1]), np.nan)
     mean, error = (both.get(name) or unknown for name in ("mean", "standard_error"))
     for name, viscosity, flows in zip(FLUIDS, fluids.viscosities_m2_s(case), fluids.flows, strict=True):
-        row[f"{name}_relative_permeability"] = float(scale * viscosity * np.dot([mean[each] for each in flows], along))
+        row[f"{name}_{KR}"] = float(scale * viscosity * np.dot([mean[each] for each in flows], along))
         of_axes = np.array([error[each] for each in flows]) * along
-        row[f"{name}_standard_error"] = float(scale * viscosity * np.linalg.norm(of_axes))
+        row[f"{name}_{ERROR}"] = float(scale * viscosity * np.linalg.norm(of_axes))
     row |= {"capillary_number": both["capillary_number"], "steps": summary["steps"]}
     return row | {name: both[name] for name in fluids.structure_columns} | {"is_known": summary["ended"] == STEADY}
 
 
 def _told(row: dict) -> str:
-    first, second = (
-        f"{row[f'{fluid}_relative_permeability']:.4g} +- {row[f'{fluid}_standard_error']:.2g}" for fluid in FLUIDS
-    )
+    first, second = (f"{row[f'{fluid}_{KR}']:.4g} +- {row[f'{fluid}_{ERROR}']:.2g}" for fluid in FLUIDS)
     word = "known" if row["is_known"] else "warning: NOT known as well as asked for"
     return (
         f"saturation of the first fluid {row['first_saturation']:.4g}: relative permeability {first}, of the second"
@@ -197,9 +195,7 @@ def _told(row: dict) -> str:
 def _write(folder: Path, rows: list[dict], of_structure: Sequence[str]) -> None:
     """The table as CSV and JSON, and its chart."""
     lines = {
-        f"{fluid} fluid": tuple(
-            np.array([row[name] for row in rows]) for name in ("first_saturation", f"{fluid}_relative_permeability")
-        )
+        f"{fluid} fluid": tuple(np.array([row[name] for row in rows]) for name in ("first_saturation", f"{fluid}_{KR}"))
         for fluid in FLUIDS
     }
     write_curve(

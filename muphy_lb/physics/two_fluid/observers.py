@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.measure.displacement import mean_and_error
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, on_root
 from muphy_lb.measure.node_sums import Measure
@@ -72,15 +73,11 @@ def batch_means(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values: (n, k) looks at equal intervals, at least ``LEAST_LOOKS``.
 
     Returns:
-        (k,) means and (k,) standard errors; where the two halves of the batches differ by more than their scatter
-        explains, the error is their difference.
+        (k,) means and (k,) standard errors (:func:`mean_and_error`).
     """
     per_batch = len(values) // (2 * BATCHES)
     batches = values[len(values) - per_batch * BATCHES :].reshape(BATCHES, per_batch, -1).mean(axis=1)
-    error = batches.std(axis=0, ddof=1) / np.sqrt(BATCHES)
-    half = BATCHES // 2
-    drift = np.abs(batches[half:].mean(axis=0) - batches[:half].mean(axis=0))
-    return batches.mean(axis=0), np.maximum(error, drift)
+    return mean_and_error(batches)
 
 
 HALF_BITS = 32

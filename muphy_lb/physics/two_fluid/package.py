@@ -109,9 +109,10 @@ class TwoFluid(Physics):
     cut_field = volume_fraction = SHARE_FIELD
     is_full = True
     becomes_steady = follows_darcy = False
+    imposes = frozenset({"second_fluid"})
 
     def __init__(self, case, header: GeometryHeader, units: Units):
-        self._section, self._lattice = case.two_fluid, lattice_named(case.lattice.name)
+        self._case, self._section, self._lattice = case, case.two_fluid, lattice_named(case.lattice.name)
         self._real = PRECISIONS[case.compute.precision].real
         _refuse(case)
         scale_n_m = case.fluid.density_kg_m3 * units.spacing_m**3 / units.time_step_s**2
@@ -127,10 +128,9 @@ class TwoFluid(Physics):
         for number, wall in enumerate(header.walls):
             if given.get(wall.name) is not None:
                 self._angles_deg[number] = given[wall.name]
-        of_case = {opening.name: opening for opening in case.openings}
         self._fastest_m_s = max((abs(each.velocity_m_s or 0.0) for each in case.openings), default=0.0)
-        self._entering = np.array([_entering(of_case.get(opening.name)) for opening in header.openings])
-        _refuse_flux_against_plates(case.openings)
+        self._names = [opening.name for opening in header.openings]
+        self._entering = self._shares(case)
         _refuse_start_without_wetting(case, self._angles_deg, [wall.name for wall in header.walls])
         self.output_fields = {
             PHASE_FIELD: _of_phase(lambda phase: phase.astype(np.float64)),
@@ -139,6 +139,17 @@ class TwoFluid(Physics):
         self.probed = (ProbedScalar(PHASE, PHASE_FIELD, lambda phase: phase),)
         first, second = (each * case.fluid.density_kg_m3 for each in self.viscosities_m2_s)
         self.viscosities_pa_s = first, second
+
+    def _shares(self, case: Case) -> np.ndarray:
+        """(openings,) shares of the first fluid in what enters."""
+        _refuse_flux_against_plates(case.openings)
+        of_case = {opening.name: opening for opening in case.openings}
+        return np.array([_entering(of_case.get(name)) for name in self._names])
+
+    def impose(self, case: Case, domain: LocalDomain) -> dict[str, np.ndarray]:
+        """Shares of both fluids in what enters."""
+        self._entering = self._shares(case)
+        return {ENTERING: self._first_entering(domain)}
 
     def _refuse_numerics(self, units: Units) -> None:
         """Raise InputError for a tension or viscosities that the time step does not suit."""
@@ -182,16 +193,16 @@ class TwoFluid(Physics):
         self._walls = communicator.broadcast(walls)
         is_filled = share is not None and self._section.initial_file is None
         if share is not None:
-            agreed_on_root(communicator, lambda: _refuse_closed_pores(whole_nodes(view)))
+            agreed_on_root(communicator, lambda: _refuse_share(whole_nodes(view), share))
         filled = self._filled(whole_nodes(view), share) if communicator.rank == 0 and is_filled else None
         self._start = communicator.broadcast(filled)
 
     def _filled(self, nodes: NodeList, share: float) -> np.ndarray:
         """(n,) whether the second fluid fills a node at the start."""
-        n_second = round(share * nodes.n_nodes)
+        entry, n_second = _entry(nodes, self._case), round(share * nodes.n_nodes)
         if self._section.contact_angle_deg <= 90.0:
-            return widest_pores(nodes, n_second)
-        return ~widest_pores(nodes, nodes.n_nodes - n_second)
+            return widest_pores(nodes, n_second, entry)
+        return ~widest_pores(nodes, nodes.n_nodes - n_second, entry)
 
     def extend(self, flow: Flow) -> Flow:
         """The flow with both fluids."""
@@ -418,13 +429,24 @@ def _refuse_start_without_wetting(case, angles_deg: np.ndarray, names: list[str]
     )
 
 
-def _refuse_closed_pores(nodes: NodeList) -> None:
-    """Raise InputError: some pores have no connection, so that their saturation would stay."""
-    n_parts, share = parts_of(nodes, np.ones(nodes.n_nodes, dtype=bool), connected_by="edges")
-    if n_parts > 1 and share < 1.0:
+def _entry(nodes: NodeList, case: Case) -> np.ndarray | None:
+    """(n,) the first layer of nodes along a force, None without one."""
+    drive = np.abs(np.array(case.flow.acceleration_m_s2) + np.array(case.flow.pressure_drop_pa))
+    return nodes.coordinates()[:, drive.argmax()] == 0 if drive.any() else None
+
+
+def _refuse_share(nodes: NodeList, share: float) -> None:
+    """Raise InputError: a saturation of less than a voxel, or pores without a connection, whose own would stay."""
+    if 0.0 < share < 1.0 and round(share * nodes.n_nodes) in (0, nodes.n_nodes):
         raise InputError(
-            f"two_fluid.second_saturation is that of all pores, and {1.0 - share:.2%} of their nodes are in pores that"
-            " no flow reaches, whose saturation stays for ever; give geometry.keep = 'largest', or 'openings'"
+            f"two_fluid.second_saturation is {share:.10g}, by which one of the fluids has less than a voxel of"
+            f" {nodes.n_nodes:,}; give a saturation that both are there at, or 0 or 1"
+        )
+    n_parts, connected = parts_of(nodes, np.ones(nodes.n_nodes, dtype=bool), connected_by="edges")
+    if n_parts > 1 and connected < 1.0:
+        raise InputError(
+            f"two_fluid.second_saturation is that of all pores, and {1.0 - connected:.2%} of their nodes are in pores"
+            " that no flow reaches, whose saturation stays for ever; give geometry.keep = 'largest', or 'openings'"
         )
 
 

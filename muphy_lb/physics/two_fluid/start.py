@@ -26,9 +26,10 @@ from muphy_lb.geometry.porous.pores import pore_widths
 from muphy_lb.geometry.wall_areas import AXES
 
 
-def widest_pores(nodes: NodeList, n_wanted: int) -> np.ndarray:
+def widest_pores(nodes: NodeList, n_wanted: int, entry: np.ndarray | None = None) -> np.ndarray:
     """(n,) whether each node is one of ``n_wanted`` in the widest pores; of pores as wide as each other those nearest
-    to wider ones, of these the first."""
+    to wider ones, of these the first. ``entry``: (n,) nodes from which alone spheres come, through throats as wide as
+    they are (Hilpert, Miller, section 3)."""
     box = np.zeros(nodes.shape, dtype=bool)
     box.reshape(-1)[nodes.voxel] = True
     if box.all():
@@ -39,15 +40,19 @@ def widest_pores(nodes: NodeList, n_wanted: int) -> np.ndarray:
             beyond = min(box.shape[axis], int(distance_transform_edt(box).max()) + 1)
             widths[axis] = (beyond, beyond)
     inside = tuple(slice(low, low + size) for (low, _), size in zip(widths, box.shape, strict=True))
-    depth = distance_transform_edt(np.pad(box, widths, mode="wrap"))[inside]
-    radii = np.unique(depth[box])
-    depth = np.pad(depth, widths, mode="wrap")  # walls beyond what was padded are near what lies there
+    depth = distance_transform_edt(np.pad(box, widths, mode="wrap"))[inside].reshape(-1)[nodes.voxel]
+    radii = np.unique(depth)
 
     def beyond_spheres(radius: float) -> np.ndarray:
         """(n,) distances from the nearest centre of a sphere; below ``radius`` it covers the node."""
-        if not (depth >= radius).any():
+        centres = depth >= radius
+        if entry is not None:
+            centres = _reached(nodes, centres & entry, centres) | (centres & entry)
+        if not centres.any():
             return np.full(nodes.n_nodes, np.inf)
-        return distance_transform_edt(depth < radius)[inside].reshape(-1)[nodes.voxel]
+        empty = np.ones(nodes.shape, dtype=bool)
+        empty.reshape(-1)[nodes.voxel[centres]] = False  # walls beyond what is padded are near what lies there
+        return distance_transform_edt(np.pad(empty, widths, mode="wrap"))[inside].reshape(-1)[nodes.voxel]
 
     low, high = 0, radii.size  # pores as wide as radii[low] are enough, those as wide as radii[high] are too few
     while high - low > 1:
@@ -58,6 +63,9 @@ def widest_pores(nodes: NodeList, n_wanted: int) -> np.ndarray:
             high = middle
     covered = beyond_spheres(radii[low]) < radii[low]
     from_wider = np.zeros(nodes.n_nodes) if high == radii.size else beyond_spheres(radii[high])
+    if entry is not None:
+        wider = np.zeros(nodes.n_nodes, dtype=bool) if high == radii.size else from_wider < radii[high]
+        from_wider = _links_from(nodes, wider | (entry & covered), covered)
     order = np.argsort(np.where(covered, from_wider, np.inf), kind="stable")
     chosen = np.zeros(nodes.n_nodes, dtype=bool)
     chosen[order[:n_wanted]] = True
@@ -71,7 +79,7 @@ def exchanged(nodes: NodeList, phase: np.ndarray, saturation: float, first_wets:
     sign = 1.0 if missing < 0.0 else -1.0  # of the fluid that gains
     gaining, phase, missing = sign * phase > 0.0, phase.copy(), abs(missing)
     x, y, z = (repeats or size == 1 for repeats, size in zip(nodes.periodic, nodes.shape[::-1], strict=True))
-    neighbours, width = neighbour_table(nodes, AXES), pore_widths(replace(nodes, periodic=(x, y, z)))
+    width = pore_widths(replace(nodes, periodic=(x, y, z)))
     turn = np.where(gaining, -np.inf, width if first_wets == (sign > 0.0) else -width)
     gains = 0.5 - 0.5 * sign * phase
     turns = np.unique(turn[~gaining])
@@ -84,16 +92,25 @@ def exchanged(nodes: NodeList, phase: np.ndarray, saturation: float, first_wets:
     before, allowed = _reached(nodes, gaining, turn < turns[last]), turn <= turns[last]
     missing -= gains[before].sum()
     gaining, phase[before] = gaining | before, sign
-    while missing > 0.0:
-        layer = np.flatnonzero(
-            ~gaining & allowed & (gaining[np.maximum(neighbours, 0)] & (neighbours >= 0)).any(axis=0)
-        )
-        layer = layer[np.argsort(turn[layer], kind="stable")]
-        total = np.cumsum(gains[layer])
-        taken = layer[: np.searchsorted(total, missing) + 1]
-        missing -= total[taken.size - 1]
-        gaining[taken], phase[taken] = True, sign
+    links = _links_from(nodes, gaining, allowed)
+    near = np.flatnonzero(~gaining & np.isfinite(links))
+    near = near[np.lexsort((turn[near], links[near]))]
+    phase[near[: np.searchsorted(np.cumsum(gains[near]), missing) + 1]] = sign
     return phase
+
+
+def _links_from(nodes: NodeList, begin: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """(n,) least number of links along axes, through nodes that are allowed, from one of ``begin``; infinite where none
+    lead."""
+    neighbours, found = neighbour_table(nodes, AXES), np.where(begin, 0.0, np.inf)
+    n_links, last = 0, np.flatnonzero(begin)
+    while last.size:
+        n_links += 1
+        near = np.unique(neighbours[:, last])
+        near = near[near >= 0]
+        last = near[allowed[near] & np.isinf(found[near])]
+        found[last] = n_links
+    return found
 
 
 def _reached(nodes: NodeList, begin: np.ndarray, allowed: np.ndarray) -> np.ndarray:

@@ -1,0 +1,269 @@
+"""Points of a curve that two fluids reach one after another: pressures that are held until the saturation has settled,
+and saturations that the share of the second fluid in what enters holds."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from math import inf, nan
+
+import numpy as np
+
+from muphy_lb.apps.rock.curve import PERMEABILITIES
+from muphy_lb.case.case import Case
+from muphy_lb.measure.displacement import Displacement, mean_and_error
+from muphy_lb.measure.flow_view import whole_nodes
+from muphy_lb.measure.permeability import rock_of
+from muphy_lb.measure.permeability_observer import rest_of_change
+from muphy_lb.parallel import NodeGather
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.stop_signals import StopSignals
+
+LOOKS, AGREEING = 20, 2
+"""Looks at a point, and of those in a row that have to agree."""
+BATCHES, LOOKS_PER_BATCH = 8, 4
+"""Batches of the time in which relative permeabilities are averaged, and looks at the pressure in each, which together
+take as long as one before."""
+GAIN = 0.5
+"""Share of the missing saturation that enters until the next look: fluid that is trapped is not got back."""
+MEMORY = 0.8
+"""Weight of earlier looks in the mean of what leaves, which in few pores comes in blobs."""
+STUCK = 0.1
+"""Part of what may be missing, within which the rest of the change is none while one fluid alone enters."""
+ALONE_WITHIN = 1e-3
+"""Relative change of the pressure gradient of the first fluid alone in a look, within which it has settled."""
+
+
+class Steps:
+    """Points of a curve.
+
+    Args:
+        sim: the flow.
+        fluids: both fluids.
+        inlet: opening through which the second one enters.
+        within: what of the saturation may be left to change or to meet.
+        signals: those that ask to stop.
+    """
+
+    def __init__(self, sim: Simulation, fluids: Displacement, inlet: str, within: float, signals: StopSignals):
+        self._sim, self._fluids, self._inlet, self._within, self._signals = sim, fluids, inlet, within, signals
+        self._n_most = sim.core.numerics.steps
+        self._window = max(self._n_most // LOOKS, 1)
+
+    def at(self, point: float) -> dict | None:
+        """The row of the table for a point; None if a signal asked to stop. Collective."""
+        raise NotImplementedError
+
+    def _rise(self) -> None:
+        """Wait until the values of the openings have risen."""
+        self._sim.step(max(self._sim.core.case.run.ramp_steps - self._sim.step_number, 0))
+
+    def _goes_on(self, first: int, n_agreeing: int) -> bool:
+        """Whether a point that began at a step needs further looks, and may have them."""
+        return n_agreeing < AGREEING and self._sim.step_number - first < self._n_most
+
+    def _next(self, n_steps: int) -> float | None:
+        """The saturation so many steps later; None if a signal asked to stop."""
+        self._sim.step(n_steps)
+        return None if self._sim.core.communicator.maximum(self._signals.received) else self._saturation()
+
+    def _row(self, first: int, saturation: float, error: float, is_settled: bool, fastest: float) -> dict:
+        sim = self._sim
+        found: dict = {"first_saturation": saturation, "saturation_error": error, "is_settled": is_settled}
+        structure = sim.core.communicator.broadcast(self._fluids.structure(sim.core))
+        found |= {"steps": sim.step_number - first, "capillary_number": fastest, "reached": ", ".join(self._reached())}
+        return found | structure
+
+    def _capillary_number(self) -> float:
+        """Capillary number of the mean speed of all nodes, with the viscosity of the more viscous fluid."""
+        core, case = self._sim.core, self._sim.core.case
+        speed = float(core.units.velocity_to_si(core.health().mean_speed))
+        viscosity = max(self._fluids.viscosities_m2_s(case)) * case.fluid.density_kg_m3
+        return core.communicator.broadcast(speed * viscosity / self._fluids.tension_n_m(case))
+
+    @cached_property
+    def _in_rock(self) -> np.ndarray | slice:
+        """Which nodes lie in the rock, on rank 0."""
+        core = self._sim.core
+        return rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)
+
+    def _saturation(self) -> float:
+        """Saturation of the first fluid in the rock, reservoirs left out, on every rank."""
+        core = self._sim.core
+        second = self._fluids.saturation(core, self._in_rock if core.communicator.rank == 0 else slice(None))
+        return 1.0 - core.communicator.broadcast(second)
+
+    def _reached(self) -> list[str]:
+        """Names of the other openings that the second fluid has reached."""
+        core = self._sim.core
+        links, is_second, found = core.domain.links, self._fluids.is_second(core), []
+        for number, opening in enumerate(core.header.openings):
+            is_there = bool(is_second[links.node[links.boundary == number]].any())
+            if core.communicator.maximum(int(is_there)) and opening.name != self._inlet:
+                found.append(opening.name)
+        return found
+
+
+class PressureSteps(Steps):
+    """Pressures, each held until the rest of the change of the saturation is little twice in a row: a pressure takes
+    time to reach the interface. The rest follows from the last two changes, as that of a geometric series, so
+    that it does not depend on the time between looks."""
+
+    def at(self, point: float) -> dict | None:
+        """The row of the table for a pressure [Pa]; None if a signal asked to stop. Collective."""
+        self._sim.change({f"openings.{self._inlet}.pressure_pa": point})
+        self._rise()
+        first, now, change, n_agreeing, fastest, rest = self._sim.step_number, self._saturation(), inf, 0, 0.0, inf
+        while self._goes_on(first, n_agreeing):
+            then = self._next(self._window)
+            if then is None:
+                return None
+            rest, change, now = rest_of_change(change, then - now), then - now, then
+            n_agreeing = n_agreeing + 1 if rest <= self._within else 0
+            fastest = max(fastest, self._capillary_number())
+        return self._row(first, now, rest, n_agreeing == AGREEING, fastest)
+
+
+class Gradient:
+    """Pressure gradient of the first fluid along the axis of an inlet, in the middle half of a rock, which keeps off
+    what capillary pressure does at its ends: the slope of the pressures of the nodes that hold more of that fluid."""
+
+    def __init__(self, sim: Simulation, inlet: str):
+        self._sim, core = sim, sim.core
+        rock, normals = rock_of(core.case, core.header), {each.name: each.normal for each in core.header.openings}
+        self._axis = int(np.abs(normals[inlet]).argmax())
+        low, high = rock.low[self._axis], rock.high[self._axis]
+        self._middle = low + (high - low) // 4, high - (high - low) // 4
+
+    def __call__(self, is_first: np.ndarray) -> float:
+        """The gradient [Pa/m], NaN where that fluid is not there; ``is_first``: (n,) mask of the local nodes.
+        Collective."""
+        core, found = self._sim.core, None
+        gather = NodeGather(core.communicator, core.domain.number, core.header.n_nodes)
+        pressure, first = core.pressure_pa(), gather.collect(is_first)
+        if pressure is not None and first is not None:
+            place = whole_nodes(core).coordinates()[:, self._axis]
+            chosen = first & (place >= self._middle[0]) & (place < self._middle[1])
+            found = abs(_slope(place[chosen], pressure[chosen])) / core.header.spacing_m
+        return core.communicator.broadcast(found)
+
+
+def _slope(x: np.ndarray, y: np.ndarray) -> float:
+    """Slope of the line of least squares; NaN where there is none."""
+    if x.size == 0 or np.ptp(x) == 0:
+        return nan
+    away = x - x.mean()
+    return float((away * y).sum() / (away**2).sum())
+
+
+def gradient_alone(case: Case, inlet: str, communicator) -> tuple[float, float]:
+    """Pressure gradient [Pa/m] of a case of one fluid, as of :class:`Gradient`, once it changes by no more
+    than ``ALONE_WITHIN`` of itself between looks, or after the steps of the case; and that change over it."""
+    with Simulation(case, communicator=communicator) as sim:
+        gradient, window, now, change = Gradient(sim, inlet), max(sim.core.numerics.steps // LOOKS, 1), inf, inf
+        n_agreeing = 0
+        everywhere = np.ones(sim.core.domain.n_nodes, dtype=bool)
+        sim.step(sim.core.case.run.ramp_steps)
+        for _ in range(LOOKS):
+            sim.step(window)
+            before, now = now, gradient(everywhere)
+            change = abs(now - before) / abs(now)
+            n_agreeing = n_agreeing + 1 if change <= ALONE_WITHIN else 0
+            if n_agreeing == AGREEING:
+                break
+    return now, change
+
+
+class SaturationSteps(Steps):
+    """Saturations of the first fluid, which the share of the second one in what enters holds. Once a saturation is met
+    twice in a row, or one fluid alone enters and the saturation stays, relative permeabilities are means over batches
+    of time: with the flow rate q_i of fluid i through the rock, its viscosity nu_i and the pressure gradient g, and
+    those of the first fluid alone,
+
+        k_i = (q_i nu_i / g) / (q_alone nu_1 / g_alone).
+
+    Args:
+        alone: the pressure gradient of the first fluid alone at the same flow rate [Pa/m], and its relative error.
+    """
+
+    def __init__(self, *args, alone: tuple[float, float]):
+        super().__init__(*args)
+        self._alone, self._gradient = alone, Gradient(self._sim, self._inlet)
+        self._key = f"openings.{self._inlet}.{self._fluids.entering}"
+
+    def at(self, point: float) -> dict | None:
+        """The row of the table for a saturation; None if a signal asked to stop. Collective."""
+        sim, n_agreeing, n_stuck, fastest, change = self._sim, 0, 0, 0.0, inf
+        self._rise()
+        first, before, per_window = sim.step_number, self._saturation(), self._pore_volumes()
+        left = 0.0  # mean share of the second fluid in what leaves
+        share = self._share(left, before - point, per_window)
+        while self._goes_on(first, max(n_agreeing, n_stuck)):
+            sim.change({self._key: share})
+            now = self._next(self._window)
+            if now is None:
+                return None
+            n_agreeing = n_agreeing + 1 if abs(now - point) <= self._within else 0
+            fastest = max(fastest, self._capillary_number())
+            rest, change = rest_of_change(change, now - before), now - before
+            n_stuck = n_stuck + 1 if share in (0.0, 1.0) and rest <= STUCK * self._within else 0
+            left = MEMORY * left + (1.0 - MEMORY) * (share + change / per_window)
+            share, before = self._share(left, now - point, per_window), now
+        batches = self._batches(point, left, per_window)
+        if batches is None:
+            return None
+        mean, error = mean_and_error(np.array(batches))
+        found = self._row(first, float(mean[0]), float(error[0]), n_agreeing == AGREEING, fastest)
+        error[2:] = np.hypot(error[2:], self._alone[1] * mean[2:])
+        found |= zip(PERMEABILITIES, np.stack([mean[2:], error[2:]], axis=1).reshape(-1).tolist(), strict=True)
+        return found | {"second_share": float(mean[1]), "pressure_drop_pa": self._pressure_drop_pa()}
+
+    @staticmethod
+    def _share(left: float, missing: float, pore_volumes: float) -> float:
+        """Share of the second fluid in what enters: what has left, and a part of what is missing over what enters."""
+        return min(max(left + GAIN * missing / pore_volumes, 0.0), 1.0)
+
+    def _batches(self, point: float, left: float, per_window: float) -> list[list[float]] | None:
+        """Saturation of the first fluid, share of the second one in what enters, and relative permeabilities in each
+        batch; None if a signal asked to stop."""
+        sim, batches, before = self._sim, [], self._saturation()
+        n_steps, (nu_1, nu_2) = max(self._window // LOOKS_PER_BATCH, 1), self._fluids.viscosities_m2_s(sim.core.case)
+        per_batch = per_window * n_steps * LOOKS_PER_BATCH / self._window
+        for _ in range(BATCHES):
+            share = self._share(left, before - point, per_batch)
+            sim.change({self._key: share})
+            looks = list(self._batch(n_steps))
+            if len(looks) < LOOKS_PER_BATCH:
+                return None
+            (saturation, gradient), now = np.mean(looks, axis=0), looks[-1][0]
+            leaves = share - (before - now) / per_batch
+            flowing = 0.5 * (share + leaves)  # mean of what enters and of what leaves
+            k = np.array([1.0 - flowing, flowing * nu_2 / nu_1]) * self._alone[0] / gradient
+            batches.append([float(saturation), share, *k.tolist()])
+            left, before = MEMORY * left + (1.0 - MEMORY) * leaves, now
+        return batches
+
+    def _batch(self, n_steps: int) -> Iterator[tuple[float, float]]:
+        """Saturation and pressure gradient at the looks of a batch, up to a signal that asks to stop."""
+        for _ in range(LOOKS_PER_BATCH):
+            now = self._next(n_steps)
+            if now is None:
+                return
+            yield now, self._gradient(~self._fluids.is_second(self._sim.core))
+
+    def _pore_volumes(self) -> float:
+        """Volume that enters in a window of time, over that of the pores of the rock."""
+        core, told = self._sim.core, self._sim.core.openings()
+        if core.communicator.rank:
+            return core.communicator.broadcast(None)
+        is_rock = np.zeros(core.header.n_nodes, dtype=bool)
+        is_rock[self._in_rock] = True
+        pores_m3 = np.count_nonzero(is_rock) * core.header.spacing_m**3
+        entered = abs(told[self._inlet].flow_rate_m3_s) * self._window * core.units.time_step_s
+        return core.communicator.broadcast(float(entered / pores_m3))
+
+    def _pressure_drop_pa(self) -> float:
+        """Mean pressure of the inlet over that of the others, which is the same at all of them."""
+        core, told = self._sim.core, self._sim.core.openings()
+        if core.communicator.rank:
+            return core.communicator.broadcast(None)
+        others = [each.mean_pressure_pa for name, each in told.items() if name != self._inlet]
+        return core.communicator.broadcast(float(told[self._inlet].mean_pressure_pa - np.mean(others)))
