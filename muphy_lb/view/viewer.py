@@ -58,8 +58,7 @@ class Viewer:
         self._layout = layout = Layout(document, description, renderer.history.openings)
         self._angle = renderer.scene.start if renderer.scene else None
         self._picture: Picture | None = None
-        self._step = renderer.update.step if renderer.update else 0
-        self._shown_step, self._sent, self._drawn = -1, 0, 0
+        self._sent, self._drawn = 0, 0
         self._scale: Scale | None = None
         self._is_drawing, self._is_stale, self._is_turning, self._turns = False, False, False, 0
         self._n_points, self._is_gone, self._is_coarse = -1, False, False
@@ -75,22 +74,25 @@ class Viewer:
         layout.fill(document)
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether there is a picture that it does not have, and none that waits to be drawn: the next one is taken
-        while the last one is drawn and travels to the browser."""
-        return not self._is_stale and (
-            self._picture is None or self._picture.demand != self.demand or self._shown_step != self._step
-        )
+    def has_picture(self) -> bool:
+        """Whether it has a picture of what it looks at."""
+        return self._picture is not None and self._picture.demand == self.demand
+
+    @property
+    def is_following(self) -> bool:
+        """Whether it has one, and none that waits to be drawn: the next one is taken while the last one is drawn and
+        travels to the browser."""
+        return self.has_picture and not self._is_stale
 
     def show_update(self, update: Update) -> None:
         """The run stands elsewhere."""
-        self._update, self._step, self._heard_s = update, update.step, time.monotonic()
+        self._update, self._heard_s = update, time.monotonic()
         self._tell_in(TELL_S)
 
     def receive(self, picture: Picture) -> None:
         """Show a picture, if it is what is looked at."""
         if picture.demand == self.demand:
-            self._picture, self._shown_step = picture, self._step
+            self._picture = picture
             self._draw()
             self._renderer.tell()
 

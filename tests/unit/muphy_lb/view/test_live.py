@@ -285,7 +285,7 @@ def test_fields_that_come_with_a_change_are_offered(shown):
 def test_what_is_newly_asked_for_comes_before_what_is_watched():
     coordinator = live.Coordinator(ScriptedPage(None, None), 0)
     coordinator.pace.has_picture = lambda is_new=False: is_new
-    coordinator._page.left = [Answer(1, DEMANDS[:1], DEMANDS[:1]), Answer(1, DEMANDS[:2], DEMANDS[:2])]
+    coordinator._page.left = [Answer(1, DEMANDS[:1], DEMANDS[:1]), Answer(1, DEMANDS[1:2], following=DEMANDS[:1])]
     assert coordinator.order(1).demands == DEMANDS[:1]
     assert coordinator.order(2).demands == DEMANDS[1:2]
 
