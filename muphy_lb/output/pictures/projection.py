@@ -11,11 +11,9 @@ without the octant in front.
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import inf
 
-import numba
 import numpy as np
 from numba import prange
 from scipy.ndimage import distance_transform_edt
@@ -40,7 +38,6 @@ SHADE_DISTANCE = 3.0
 TILT, NEAR_WALL = 0.15, 1.5  # by how much a normal may be wrong before the wall behind it counts as another one
 AT_SURFACE = 1.0  # how far below a surface the cells with values may begin
 OUTLINE_WIDTH, FULL_JUMP = 3, 12.0  # rays to either side, and the difference of their depths, of a full outline
-STRIP_ROWS = 32  # rows of pixels that are shaded at a time
 CAP_DEPTH, CAP_FACING = 2.0, 0.7  # a surface near the plane of an opening is its cap if it faces the same way
 
 
@@ -129,7 +126,7 @@ def depth_allowed(point, normal, discs):
     return np.inf
 
 
-@njit(parallel=True, cache=True)
+@njit(parallel=True, cache=True, nogil=True)
 def trace(volume, camera, corner, pixel, limits, discs, deepest=np.inf):
     """Cast one ray per pixel.
 
@@ -183,7 +180,7 @@ def describe_hit(volume, point, discs, result, deepest=np.inf):
     result[PEAK] = peak_inwards(volume, point, normal, min(deepest, depth_allowed(point, normal, discs)))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def depth_limits(points, camera, corner, shape):
     """Depth range in which a ray may intersect a body around the points: a z-buffer of one cell per voxel.
 
@@ -220,9 +217,17 @@ OVERSAMPLING = 2
 FAR = 1e6  # a distance beyond that of any wall [cells]
 AZIMUTHS_DEG = (-65.0, -40.0, -20.0, -115.0, -140.0, -160.0)
 ELEVATION_DEG = 20.0
-LIGHT = (-0.45, 0.65, -0.75)  # direction of the light (right, up, forward): from the upper left, in front
-FILL_LIGHT = (0.8, 0.1, -0.4)
+
+
+def _unit(vector) -> np.ndarray:
+    return np.asarray(vector) / np.linalg.norm(vector)
+
+
+TO_LIGHT = _unit((-0.45, 0.65, -0.75))  # direction of the light (right, up, forward): from the upper left, in front
+TO_FILL = _unit((0.8, 0.1, -0.4))
+TO_GLOSS = _unit(TO_LIGHT + np.array([0.0, 0.0, -1.0]))  # of normals that mirror the light to the viewer
 AMBIENT, DIFFUSE, FILL, SPECULAR, SHININESS = 0.52, 0.50, 0.16, 0.22, 40.0
+NO_GLOSS = 0.5  # the highlight is less than 1e-12 there
 RIM, RIM_COLOUR = 0.16, (0.55, 0.70, 1.0)  # rim light, visible at grazing angles
 SHADE_STRENGTH = 1.1
 OUTLINE_STRENGTH = 0.5
@@ -515,60 +520,69 @@ def smoothed(field: np.ndarray, stride: int = 1) -> np.ndarray:
 
 
 def _shaded(hits: np.ndarray, camera: np.ndarray, colours, oversampling: int) -> np.ndarray:
-    """(n_rows, n_columns, 4) RGBA of ray results, strip after strip of pixels, in threads: whole arrays would not stay
-    in the caches."""
-    behind = np.pad(hits[..., DEPTH], ((OUTLINE_WIDTH, OUTLINE_WIDTH), (0, 0)), mode="wrap")
-    n_rows = len(hits) // oversampling
-
-    def strip(first: int) -> np.ndarray:
-        rows = slice(oversampling * first, oversampling * min(first + STRIP_ROWS, n_rows))
-        outline = _outline(behind[rows.start : rows.stop + 2 * OUTLINE_WIDTH])
-        return _downsample(_shade(hits[rows], outline, camera, colours), oversampling)
-
-    with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-        return np.concatenate(list(pool.map(strip, range(0, n_rows, STRIP_ROWS))))
-
-
-def _shade(hits: np.ndarray, outline: np.ndarray, camera: np.ndarray, colours) -> np.ndarray:
-    """(n_rows, n_columns, 4) RGBA of ray results: colour of the speed, lights, shade, outlines (:func:`_outline`)."""
+    """(n_rows, n_columns, 4) float32 RGBA of ray results: colours of the values, lights, shade, outlines."""
     seen = np.isfinite(hits[..., DEPTH])
-    found = hits[seen]
-    normal = found[:, NORMAL_X : NORMAL_Z + 1] @ camera.T
-    light, fill, half = _unit(LIGHT), _unit(FILL_LIGHT), _unit(_unit(LIGHT) + np.array([0.0, 0.0, -1.0]))
-    bright = AMBIENT + DIFFUSE * np.maximum(normal @ light, 0.0) + FILL * np.maximum(normal @ fill, 0.0)
-    bright *= 1.0 - SHADE_STRENGTH * np.clip(found[:, SHADE] - 0.15, 0.0, 0.7)
-    bright *= 1.0 - OUTLINE_STRENGTH * outline[seen]
-    highlight = SPECULAR * np.maximum(normal @ half, 0.0) ** SHININESS
-    rim = RIM * np.clip(1.0 + normal[:, 2], 0.0, 1.0) ** 3
-    colour = np.where(found[:, SOLID, None] > 0.5, GRAIN_COLOUR, colours(found[:, PEAK])[:, :3])
-    lit = colour * bright[:, None] + highlight[:, None] + np.outer(rim, RIM_COLOUR)
-    image = np.zeros((*seen.shape, 4))
-    image[seen, :3] = np.clip(lit, 0.0, 1.0)
-    image[seen, 3] = 1.0
+    first = np.append(0, np.cumsum(seen.sum(axis=1)))
+    tints = np.ascontiguousarray(colours(hits[..., PEAK][seen])[:, :3], dtype=np.float32)
+    return _lit(hits, first, tints, camera, oversampling)
+
+
+@njit(parallel=True, cache=True, nogil=True)
+def _lit(hits, first, tints, camera, oversampling):
+    """Pixels of ray results.
+
+    Args:
+        hits: from :func:`trace`.
+        first: the number of rays that hit something before each row of them.
+        tints: (n, 3) colours of the values of all rays that do.
+    """
+    n_rows, n_columns = hits.shape[0] // oversampling, hits.shape[1] // oversampling
+    image = np.zeros((n_rows, n_columns, 4), dtype=np.float32)
+    for row in prange(n_rows):
+        for ray in range(oversampling * row, oversampling * (row + 1)):
+            _add_rays(hits, ray, tints[first[ray] : first[ray + 1]], camera, oversampling, image[row])
+        for column in range(n_columns):
+            number = image[row, column, 3]
+            image[row, column, :3] /= max(number, np.float32(1.0))
+            image[row, column, 3] = number / (oversampling * oversampling)
     return image
 
 
-def _outline(depth: np.ndarray) -> np.ndarray:
-    """0..1, high just behind a depth discontinuity: separates a branch from one in front of it. ``depth`` has
-    ``OUTLINE_WIDTH`` rows more at either end."""
-    inner = slice(OUTLINE_WIDTH, len(depth) - OUTLINE_WIDTH)
-    behind = np.zeros(depth[inner].shape)
-    for axis in (0, 1):
-        for shift in (-OUTLINE_WIDTH, OUTLINE_WIDTH):
-            jump = np.nan_to_num(depth[inner] - np.roll(depth, shift, axis)[inner])
-            behind = np.maximum(behind, np.clip(jump / FULL_JUMP, 0.0, 1.0))
+@njit(cache=True, nogil=True)
+def _add_rays(hits, row, tints, camera, oversampling, pixels):
+    """Add the colours of a row of rays to those of their pixels, and to the alpha of these how many hit something."""
+    number = 0
+    for column in range(len(pixels) * oversampling):
+        hit, pixel = hits[row, column], pixels[column // oversampling]
+        if not np.isnan(hit[DEPTH]):
+            _add_light(hit, _outline(hits, row, column), tints[number], camera, pixel)
+            pixel[3] += 1.0
+            number += 1
+
+
+@njit(cache=True, nogil=True)
+def _add_light(hit, outline, tint, camera, pixel):
+    """Add the colour of a surface point, lit and shaded."""
+    light, fill, half = 0.0, 0.0, 0.0
+    for i in range(3):
+        along = hit[NORMAL_X] * camera[i, 0] + hit[NORMAL_Y] * camera[i, 1] + hit[NORMAL_Z] * camera[i, 2]
+        light, fill, half = light + along * TO_LIGHT[i], fill + along * TO_FILL[i], half + along * TO_GLOSS[i]
+    bright = AMBIENT + DIFFUSE * max(light, 0.0) + FILL * max(fill, 0.0)
+    bright *= 1.0 - SHADE_STRENGTH * min(max(hit[SHADE] - 0.15, 0.0), 0.7)
+    bright *= 1.0 - OUTLINE_STRENGTH * outline
+    highlight = SPECULAR * half**SHININESS if half > NO_GLOSS else 0.0
+    rim = RIM * min(max(1.0 + along, 0.0), 1.0) ** 3
+    for i in range(3):
+        colour = GRAIN_COLOUR[i] if hit[SOLID] > 0.5 else tint[i]
+        pixel[i] += min(max(colour * bright + highlight + rim * RIM_COLOUR[i], 0.0), 1.0)
+
+
+@njit(cache=True, nogil=True)
+def _outline(hits, row, column):
+    """0..1, high just behind a jump of the depth: separates a branch from one in front of it."""
+    behind = 0.0
+    for down, right in ((-OUTLINE_WIDTH, 0), (OUTLINE_WIDTH, 0), (0, -OUTLINE_WIDTH), (0, OUTLINE_WIDTH)):
+        i, j = row + down, column + right
+        if 0 <= i < hits.shape[0] and 0 <= j < hits.shape[1] and not np.isnan(hits[i, j, DEPTH]):
+            behind = max(behind, min((hits[row, column, DEPTH] - hits[i, j, DEPTH]) / FULL_JUMP, 1.0))
     return behind
-
-
-def _downsample(image: np.ndarray, s: int) -> np.ndarray:
-    if s == 1:
-        return image
-    n_rows, n_columns = image.shape[0] // s, image.shape[1] // s
-    blocks = image[: n_rows * s, : n_columns * s].reshape(n_rows, s, n_columns, s, 4)
-    alpha = blocks[..., 3:].mean(axis=(1, 3))
-    colour = (blocks[..., :3] * blocks[..., 3:]).mean(axis=(1, 3)) / np.maximum(alpha, 1e-9)
-    return np.concatenate((colour, alpha), axis=-1)
-
-
-def _unit(vector) -> np.ndarray:
-    return np.asarray(vector) / np.linalg.norm(vector)
