@@ -68,6 +68,8 @@ def open_socket(port: int) -> ServerSocket:
         raise InputError(f"--view: the port is {port!r}; allowed: whole numbers from 0, for any free one, to 65535")
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # Of its connections, too: the small parts of a message would wait for the browser's delayed acknowledgement.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         listener.bind((LOOPBACK, port))
         listener.listen(N_WAITING)
