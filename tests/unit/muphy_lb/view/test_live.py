@@ -290,6 +290,15 @@ def test_what_is_newly_asked_for_comes_before_what_is_watched():
     assert coordinator.order(2).demands == DEMANDS[1:2]
 
 
+def test_what_viewers_have_is_taken_again_at_another_step_alone():
+    """They ask for it ahead, so that none waits for a message from the page."""
+    coordinator = live.Coordinator(ScriptedPage(None, None), 0)
+    coordinator.pace.has_picture = lambda is_new=False: True
+    following = Answer(1, (), DEMANDS, following=DEMANDS[:1])
+    coordinator._page.left = [Answer(1, DEMANDS[:1], DEMANDS), following, following]
+    assert [coordinator.order(step).demands for step in (1, 1, 2)] == [DEMANDS[:1], (), DEMANDS[:1]]
+
+
 INFLOW, VISCOSITY = "openings.inlet.velocity_m_s", "fluid.kinematic_viscosity_m2_s"
 
 
