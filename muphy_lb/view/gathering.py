@@ -67,7 +67,7 @@ class Gathering:
         gathered = self._view.communicator.gather(self._values((demand.field, *self._fractions[:1]), reader))
         if gathered is None:
             return None
-        values, *fraction = np.concatenate(gathered, axis=1)
+        values, *fraction = gathered[0] if len(gathered) == 1 else np.concatenate(gathered, axis=1)
         return Picture(demand, shape, on_root(where), values, fraction[0] if fraction else None, points)
 
     def counts(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -179,10 +179,11 @@ class Gathering:
 
     def _values(self, names: tuple[str, ...], reader: NodeReader) -> np.ndarray:
         """(m, k) values of fields at the nodes of a reader, nan where there is no fluid."""
+        reader.forget()
         values = np.stack([np.asarray(self.fields[name].values(reader), dtype=np.float32) for name in names])
         with_fluid = reader.has_fluid()
         if with_fluid is not None:
-            values[:, ~with_fluid] = np.nan
+            np.copyto(values, np.nan, where=~with_fluid)
         return values
 
 

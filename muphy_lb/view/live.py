@@ -216,7 +216,7 @@ class LiveView(Monitor):
         if order.demands:
             kinds = {(demand.field, demand.place) for demand in order.demands}
             coordinator.pace.picture_taken(began_s, coordinator.pause.is_on, kinds)
-        if self._page.is_idle or pictures or state.startswith(ENDED):
+        if self._page.is_idle or pictures or state == WAITING or state.startswith(ENDED):
             step, time_s, rate = self._simulation.step_number, self._simulation.time_s, coordinator.pace.steps_per_s
             update = Update(step, time_s, status, rate, state, openings, self.keeps_checkpoints, self.told)
             self._page.send(update, *pictures)

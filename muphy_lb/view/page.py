@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from importlib.metadata import version
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
@@ -15,12 +16,13 @@ from typing import NamedTuple
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.parallel.watchdog import RANK_VARIABLES
-from muphy_lb.view.messages import Answer, Description
+from muphy_lb.view.messages import Answer, Description, Update
 
 LOOPBACK = "127.0.0.1"
 PAGE = "run"
 PATIENCE_S = 3.0
 N_WAITING, MOST_ANSWERS = 64, 100
+BETWEEN_S = 0.01  # time between two messages to the process, which has to draw [s]
 TOKEN_BYTES = 24
 FIRST_OTHER_BOKEH = (3, 10)
 """From this version on the callbacks of a page run in threads; those of this page belong to the event loop."""
@@ -102,18 +104,22 @@ class PageProcess:
         self._line = Connection(ours.detach())
         # The secret goes through the line: all users of a machine see the arguments of its processes.
         self._outgoing: list = [server.token, description]
-        self._wake = threading.Condition()
+        self._is_sending, self._wake = False, threading.Condition()
         self.is_there = True
         threading.Thread(target=self._send_all, name="live view", daemon=True).start()
 
     @property
     def is_idle(self) -> bool:
         """Whether the process has taken all that was sent to it."""
-        return not self._outgoing
+        return not self._outgoing and not self._is_sending
 
     def send(self, *messages) -> None:
-        """Hand over messages; returns at once."""
+        """Hand over messages; returns at once. An update takes the place of those that are not sent yet, unless
+        openings were measured there."""
         with self._wake:
+            if any(isinstance(each, Update) for each in messages):
+                kept = (each for each in self._outgoing if not isinstance(each, Update) or each.openings)
+                self._outgoing = list(kept)
             self._outgoing += messages
             self._wake.notify()
 
@@ -144,14 +150,14 @@ class PageProcess:
         try:
             while True:
                 with self._wake:
+                    self._is_sending = False
                     self._wake.wait_for(lambda: self._outgoing)
-                    messages = list(self._outgoing)
+                    messages, self._outgoing, self._is_sending = self._outgoing, [], True
                 for message in messages:
                     self._line.send(message)
-                with self._wake:
-                    del self._outgoing[: len(messages)]
                 if messages[-1] is None:
                     return
+                time.sleep(BETWEEN_S)
         except (OSError, ValueError):
             self.is_there = False
 
