@@ -11,12 +11,11 @@ without the octant in front.
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import inf
 
-import numba
 import numpy as np
+from numba import prange
 from scipy.ndimage import distance_transform_edt
 
 from muphy_lb.base.kept.functions import njit
@@ -38,7 +37,6 @@ SPLAT_RADIUS = 2  # distance from a fluid voxel within which its smoothed body m
 SHADE_DISTANCE = 3.0
 TILT, NEAR_WALL = 0.15, 1.5  # by how much a normal may be wrong before the wall behind it counts as another one
 AT_SURFACE = 1.0  # how far below a surface the cells with values may begin
-STRIP_ROWS = 16  # rows of rays or pixels that a thread takes at a time
 OUTLINE_WIDTH, FULL_JUMP = 3, 12.0  # rays to either side, and the difference of their depths, of a full outline
 CAP_DEPTH, CAP_FACING = 2.0, 0.7  # a surface near the plane of an opening is its cap if it faces the same way
 
@@ -128,8 +126,8 @@ def depth_allowed(point, normal, discs):
     return np.inf
 
 
-@njit(cache=True, nogil=True)
-def trace(volume, camera, corner, pixel, limits, discs, deepest, first, result):
+@njit(parallel=True, cache=True, nogil=True)
+def trace(volume, camera, corner, pixel, limits, discs, deepest=np.inf):
     """Cast one ray per pixel.
 
     Args:
@@ -139,14 +137,17 @@ def trace(volume, camera, corner, pixel, limits, discs, deepest, first, result):
         limits: (2, n_v, n_u) nearest and farthest depth of the body, from :func:`depth_limits`.
         discs: (k, 7) centre, unit normal and radius of each opening, whose cap shows the flow through it.
         deepest: how far below the surface values are looked for.
-        first: the first of the rows of pixels, 0 at the bottom of the image.
-        result: (n_rows, n_columns, N_RESULTS) float32 that is overwritten; depth is nan where a ray misses.
+
+    Returns:
+        (n_rows, n_columns, N_RESULTS) float32, row 0 at the bottom; depth is nan where a ray misses.
     """
     # Points are tuples: sums of arrays take Numba seconds to compile, at the first start of all.
+    n_rows, n_columns = int(limits.shape[1] / pixel), int(limits.shape[2] / pixel)
+    result = np.zeros((n_rows, n_columns, N_RESULTS), dtype=np.float32)
     right, up, forward = camera[0], camera[1], camera[2]
-    for row in range(result.shape[0]):
-        for column in range(result.shape[1]):
-            u, v = (column + 0.5) * pixel, (first + row + 0.5) * pixel
+    for row in prange(n_rows):
+        for column in range(n_columns):
+            u, v = (column + 0.5) * pixel, (row + 0.5) * pixel
             start = (
                 corner[0] + u * right[0] + v * up[0],
                 corner[1] + u * right[1] + v * up[1],
@@ -162,6 +163,7 @@ def trace(volume, camera, corner, pixel, limits, discs, deepest, first, result):
                     start[2] + depth * forward[2],
                 )
                 describe_hit(volume, point, discs, result[row, column], deepest)
+    return result
 
 
 @njit(cache=True)
@@ -322,14 +324,8 @@ def render(
     pixel = window.size.max() / (oversampling * n_pixels)
     buffer = tuple(int(np.ceil(edge)) + 1 for edge in window.size[::-1])
     limits = depth_limits(volume.voxels, camera, corner, buffer)
-    hits = np.zeros((*(int(edge / pixel) for edge in buffer), N_RESULTS), dtype=np.float32)
-    with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-
-        def cast(rows: slice) -> None:
-            trace(volume.channels, camera, corner, pixel, limits, volume.discs, deepest, rows.start, hits[rows])
-
-        list(pool.map(cast, _strips(len(hits))))
-        image = _shaded(hits, camera, colours, oversampling, pool)
+    hits = trace(volume.channels, camera, corner, pixel, limits, volume.discs, deepest)
+    image = _shaded(hits, camera, colours, oversampling)
     shape = np.array(image.shape[1::-1]) * oversampling * pixel
     left, bottom = low[:2] * volume.edge_m + camera[:2] @ volume.origin_m
     width, height = shape * volume.edge_m
@@ -542,41 +538,33 @@ def _add(sums, factor, field):
         sums[n] += factor * field[n]
 
 
-def _strips(n_rows: int) -> list[slice]:
-    """Strips of rows that threads take one after the other: a body fills some rows, others are empty."""
-    return [slice(first, min(first + STRIP_ROWS, n_rows)) for first in range(0, n_rows, STRIP_ROWS)]
-
-
-def _shaded(hits: np.ndarray, camera: np.ndarray, colours, oversampling: int, pool: Executor) -> np.ndarray:
+def _shaded(hits: np.ndarray, camera: np.ndarray, colours, oversampling: int) -> np.ndarray:
     """(n_rows, n_columns, 4) float32 RGBA of ray results: colours of the values, lights, shade, outlines."""
     seen = np.isfinite(hits[..., DEPTH])
-    before = np.append(0, np.cumsum(seen.sum(axis=1)))
+    first = np.append(0, np.cumsum(seen.sum(axis=1)))
     tints = np.ascontiguousarray(colours(hits[..., PEAK][seen])[:, :3], dtype=np.float32)
-    n_rows, n_columns = (edge // oversampling for edge in seen.shape)
-    image = np.zeros((n_rows, n_columns, 4), dtype=np.float32)
-    list(
-        pool.map(lambda rows: _lit(hits, before, tints, camera, oversampling, rows.start, image[rows]), _strips(n_rows))
-    )
-    return image
+    return _lit(hits, first, tints, camera, oversampling)
 
 
-@njit(cache=True, nogil=True)
-def _lit(hits, before, tints, camera, oversampling, first, image):
-    """Set pixels, zeros, to the colours of ray results.
+@njit(parallel=True, cache=True, nogil=True)
+def _lit(hits, first, tints, camera, oversampling):
+    """Pixels of ray results.
 
     Args:
         hits: from :func:`trace`.
-        before: the number of rays that hit something before each row of them.
+        first: the number of rays that hit something before each row of them.
         tints: (n, 3) colours of the values of all rays that do.
-        first: the first of the rows of the image.
     """
-    for row in range(image.shape[0]):
-        for ray in range(oversampling * (first + row), oversampling * (first + row + 1)):
-            _add_rays(hits, ray, tints[before[ray] : before[ray + 1]], camera, oversampling, image[row])
-        for column in range(image.shape[1]):
+    n_rows, n_columns = hits.shape[0] // oversampling, hits.shape[1] // oversampling
+    image = np.zeros((n_rows, n_columns, 4), dtype=np.float32)
+    for row in prange(n_rows):
+        for ray in range(oversampling * row, oversampling * (row + 1)):
+            _add_rays(hits, ray, tints[first[ray] : first[ray + 1]], camera, oversampling, image[row])
+        for column in range(n_columns):
             number = image[row, column, 3]
             image[row, column, :3] /= max(number, np.float32(1.0))
             image[row, column, 3] = number / (oversampling * oversampling)
+    return image
 
 
 @njit(cache=True, nogil=True)
