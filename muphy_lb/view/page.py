@@ -167,4 +167,6 @@ def _environment() -> dict[str, str]:
     kept = {name: text for name, text in os.environ.items() if not name.startswith((*RANK_VARIABLES, "BOKEH_"))}
     root = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, (root, kept.get("PYTHONPATH"))))
-    return kept | {"PYTHONPATH": path, "NUMBA_NUM_THREADS": THREADS, "OMP_NUM_THREADS": THREADS}
+    threads = {"NUMBA_NUM_THREADS": THREADS, "OMP_NUM_THREADS": THREADS}
+    # Threads that have drawn their part would use up the time of those that have not, and of the run, while they wait.
+    return kept | {"PYTHONPATH": path, "OMP_WAIT_POLICY": "PASSIVE", **threads}
