@@ -145,10 +145,11 @@ class BodyScene:
     Attributes:
         start: from where it is seen at first.
         seconds: how long an image of the largest size with one ray a pixel takes, once the values are there.
+        taking_s: how long a picture's values take to be there.
     """
 
     def __init__(self, description: Description):
-        self._description, self.seconds = description, inf
+        self._description, self.seconds, self.taking_s = description, inf, 0.0
         cells, numbers = description.counts
         count = np.zeros(np.prod(description.grid.shape), dtype=np.int32)
         count[cells] = numbers
@@ -218,6 +219,7 @@ class BodyScene:
         """Set the values; the body is what is filled."""
         if picture is self._picture:
             return
+        began_s = time.perf_counter()
         with_fluid = np.isfinite(picture.values)
         where, values, size = picture.where[with_fluid], picture.values[with_fluid], np.prod(picture.shape)
         count = np.bincount(where, minlength=size)
@@ -227,7 +229,7 @@ class BodyScene:
             self._present = self._volume(count, share / np.maximum(count, 1))
         total = np.bincount(where, weights=values, minlength=size)
         fill_volume(self._present, count.reshape(picture.shape), total.reshape(picture.shape))
-        self._picture = picture
+        self._picture, self.taking_s = picture, time.perf_counter() - began_s
 
     def _window(self, angle: Angle, size: tuple[int, int]) -> Window:
         """A window of the shape of the image around the whole body, or magnified."""
