@@ -23,13 +23,22 @@ from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import Sight
+from muphy_lb.output.pictures.shading import (
+    DEPTH,
+    N_RESULTS,
+    NORMAL_X,
+    NORMAL_Y,
+    NORMAL_Z,
+    PEAK,
+    SHADE,
+    SOLID,
+    shaded,
+)
 
 BODY, SMOOTH, AROUND, SPEED, WALL, GRAIN = range(6)
 """Channels: occupancy; smoothed for normals; more strongly smoothed for occlusion; speed; distance of the wall; share
 of grains in the body of a rock."""
 
-DEPTH, NORMAL_X, NORMAL_Y, NORMAL_Z, SHADE, PEAK, SOLID = range(7)  # results of a ray
-N_RESULTS = 7
 SURFACE_LEVEL = 0.25  # a body one voxel thick, smoothed once, still has this occupancy
 STEP = 0.5
 N_BISECTIONS = 5
@@ -37,7 +46,6 @@ SPLAT_RADIUS = 2  # distance from a fluid voxel within which its smoothed body m
 SHADE_DISTANCE = 3.0
 TILT, NEAR_WALL = 0.15, 1.5  # by how much a normal may be wrong before the wall behind it counts as another one
 AT_SURFACE = 1.0  # how far below a surface the cells with values may begin
-OUTLINE_WIDTH, FULL_JUMP = 3, 12.0  # rays to either side, and the difference of their depths, of a full outline
 CAP_DEPTH, CAP_FACING = 2.0, 0.7  # a surface near the plane of an opening is its cap if it faces the same way
 
 
@@ -217,21 +225,6 @@ OVERSAMPLING = 2
 FAR = 1e6  # a distance beyond that of any wall [cells]
 AZIMUTHS_DEG = (-65.0, -40.0, -20.0, -115.0, -140.0, -160.0)
 ELEVATION_DEG = 20.0
-
-
-def _unit(vector) -> np.ndarray:
-    return np.asarray(vector) / np.linalg.norm(vector)
-
-
-TO_LIGHT = _unit((-0.45, 0.65, -0.75))  # direction of the light (right, up, forward): from the upper left, in front
-TO_FILL = _unit((0.8, 0.1, -0.4))
-TO_GLOSS = _unit(TO_LIGHT + np.array([0.0, 0.0, -1.0]))  # of normals that mirror the light to the viewer
-AMBIENT, DIFFUSE, FILL, SPECULAR, SHININESS = 0.52, 0.50, 0.16, 0.22, 40.0
-NO_GLOSS = 0.5  # the highlight is less than 1e-12 there
-RIM, RIM_COLOUR = 0.16, (0.55, 0.70, 1.0)  # rim light, visible at grazing angles
-SHADE_STRENGTH = 1.1
-OUTLINE_STRENGTH = 0.5
-GRAIN_COLOUR = (0.42, 0.44, 0.48)
 MOST_PORES, LEAST_PORES, LEAST_EDGE = 0.9, 0.03, 8
 """Of a rock: largest porosity, smallest porosity of each of its six faces, least voxels along an edge."""
 
@@ -325,7 +318,7 @@ def render(
     buffer = tuple(int(np.ceil(edge)) + 1 for edge in window.size[::-1])
     limits = depth_limits(volume.voxels, camera, corner, buffer)
     hits = trace(volume.channels, camera, corner, pixel, limits, volume.discs, deepest)
-    image = _shaded(hits, camera, colours, oversampling)
+    image = shaded(hits, camera, colours, oversampling)
     shape = np.array(image.shape[1::-1]) * oversampling * pixel
     left, bottom = low[:2] * volume.edge_m + camera[:2] @ volume.origin_m
     width, height = shape * volume.edge_m
@@ -536,72 +529,3 @@ def _add(sums, factor, field):
     """Add so many times the numbers of a field, as many as there are, to sums."""
     for n in range(min(sums.size, field.size)):
         sums[n] += factor * field[n]
-
-
-def _shaded(hits: np.ndarray, camera: np.ndarray, colours, oversampling: int) -> np.ndarray:
-    """(n_rows, n_columns, 4) float32 RGBA of ray results: colours of the values, lights, shade, outlines."""
-    seen = np.isfinite(hits[..., DEPTH])
-    first = np.append(0, np.cumsum(seen.sum(axis=1)))
-    tints = np.ascontiguousarray(colours(hits[..., PEAK][seen])[:, :3], dtype=np.float32)
-    return _lit(hits, first, tints, camera, oversampling)
-
-
-@njit(parallel=True, cache=True, nogil=True)
-def _lit(hits, first, tints, camera, oversampling):
-    """Pixels of ray results.
-
-    Args:
-        hits: from :func:`trace`.
-        first: the number of rays that hit something before each row of them.
-        tints: (n, 3) colours of the values of all rays that do.
-    """
-    n_rows, n_columns = hits.shape[0] // oversampling, hits.shape[1] // oversampling
-    image = np.zeros((n_rows, n_columns, 4), dtype=np.float32)
-    for row in prange(n_rows):
-        for ray in range(oversampling * row, oversampling * (row + 1)):
-            _add_rays(hits, ray, tints[first[ray] : first[ray + 1]], camera, oversampling, image[row])
-        for column in range(n_columns):
-            number = image[row, column, 3]
-            image[row, column, :3] /= max(number, np.float32(1.0))
-            image[row, column, 3] = number / (oversampling * oversampling)
-    return image
-
-
-@njit(cache=True, nogil=True)
-def _add_rays(hits, row, tints, camera, oversampling, pixels):
-    """Add the colours of a row of rays to those of their pixels, and to the alpha of these how many hit something."""
-    number = 0
-    for column in range(len(pixels) * oversampling):
-        hit, pixel = hits[row, column], pixels[column // oversampling]
-        if not np.isnan(hit[DEPTH]):
-            _add_light(hit, _outline(hits, row, column), tints[number], camera, pixel)
-            pixel[3] += 1.0
-            number += 1
-
-
-@njit(cache=True, nogil=True)
-def _add_light(hit, outline, tint, camera, pixel):
-    """Add the colour of a surface point, lit and shaded."""
-    light, fill, half = 0.0, 0.0, 0.0
-    for i in range(3):
-        along = hit[NORMAL_X] * camera[i, 0] + hit[NORMAL_Y] * camera[i, 1] + hit[NORMAL_Z] * camera[i, 2]
-        light, fill, half = light + along * TO_LIGHT[i], fill + along * TO_FILL[i], half + along * TO_GLOSS[i]
-    bright = AMBIENT + DIFFUSE * max(light, 0.0) + FILL * max(fill, 0.0)
-    bright *= 1.0 - SHADE_STRENGTH * min(max(hit[SHADE] - 0.15, 0.0), 0.7)
-    bright *= 1.0 - OUTLINE_STRENGTH * outline
-    highlight = SPECULAR * half**SHININESS if half > NO_GLOSS else 0.0
-    rim = RIM * min(max(1.0 + along, 0.0), 1.0) ** 3
-    for i in range(3):
-        colour = GRAIN_COLOUR[i] if hit[SOLID] > 0.5 else tint[i]
-        pixel[i] += min(max(colour * bright + highlight + rim * RIM_COLOUR[i], 0.0), 1.0)
-
-
-@njit(cache=True, nogil=True)
-def _outline(hits, row, column):
-    """0..1, high just behind a jump of the depth: separates a branch from one in front of it."""
-    behind = 0.0
-    for down, right in ((-OUTLINE_WIDTH, 0), (OUTLINE_WIDTH, 0), (0, -OUTLINE_WIDTH), (0, OUTLINE_WIDTH)):
-        i, j = row + down, column + right
-        if 0 <= i < hits.shape[0] and 0 <= j < hits.shape[1] and not np.isnan(hits[i, j, DEPTH]):
-            behind = max(behind, min((hits[row, column, DEPTH] - hits[i, j, DEPTH]) / FULL_JUMP, 1.0))
-    return behind
