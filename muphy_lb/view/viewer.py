@@ -255,3 +255,6 @@ class Viewer:
                 self._later(lambda: self._layout.show(drawn, scale, number))
         finally:
             self._is_drawing = False
+        if self._is_stale:
+            self._draw()
+            renderer.tell()
