@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.parallel.watchdog import RANK_VARIABLES
-from muphy_lb.view.messages import Answer, Description, Update
+from muphy_lb.view.messages import Answer, Description, Picture, Update
 
 LOOPBACK = "127.0.0.1"
 PAGE = "run"
@@ -110,8 +110,8 @@ class PageProcess:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the process has taken all that was sent to it."""
-        return not self._outgoing and not self._is_sending
+        """Whether the process has taken all pictures that were sent to it."""
+        return not self._is_sending and not any(isinstance(each, Picture) for each in self._outgoing)
 
     def send(self, *messages) -> None:
         """Hand over messages; returns at once. An update takes the place of those that are not sent yet, unless
@@ -150,11 +150,11 @@ class PageProcess:
         try:
             while True:
                 with self._wake:
-                    self._is_sending = False
                     self._wake.wait_for(lambda: self._outgoing)
                     messages, self._outgoing, self._is_sending = self._outgoing, [], True
                 for message in messages:
                     self._line.send(message)
+                self._is_sending = False
                 if messages[-1] is None:
                     return
                 time.sleep(BETWEEN_S)
