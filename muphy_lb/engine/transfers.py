@@ -87,14 +87,18 @@ class NodeValues:
         self._probes: dict[str, Probe] = {}
 
     def field(self, name: str, parity: int) -> np.ndarray:
-        """(k,) values of a field in the state ``parity``, (RECORD k,) of a vector."""
+        """(k,) float64 values of a field in the state ``parity``, (RECORD k,) of a vector."""
+        return self.stored(name, parity).astype(np.float64)
+
+    def stored(self, name: str, parity: int) -> np.ndarray:
+        """The same in single precision where they are stored so, or in half."""
         if not self._nodes.size:
             return np.zeros(0)
         if name not in self._probes:
             arrays = [self._engine.fields.array(FieldValue(name), side) for side in (0, 1)]
             addresses = self._engine.fields.addresses(name, self._nodes)
             self._probes[name] = Probe(self._engine.backend, arrays, (addresses, addresses), of_field=True)
-        return self._probes[name].read(parity)
+        return self._probes[name].stored(parity)
 
     def stress_share(self, parity: int) -> np.ndarray | float:
         """(k,) the stress over that which the flow's collision would have (:class:`muphy_lb.model.model.StressShare`);
@@ -159,6 +163,8 @@ class NodeMoments:
             gather()
             backend.synchronise()  # before the next chunk takes its place
         packed = backend.to_host(self._packed)
+        if len(self._chunks) == 1:
+            return packed.reshape(4, -1)
         result = np.empty((4, self._nodes.size), backend.precision.real)
         for _, columns in self._chunks:
             result[:, columns] = packed[4 * columns.start : 4 * columns.stop].reshape(4, -1)

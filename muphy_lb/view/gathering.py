@@ -64,11 +64,10 @@ class Gathering:
             where, values = self._on_wall(demand)
             return None if where is None else Picture(demand, shape, where, values, points=points)
         reader, where = self._place(demand)
-        rows = [self._values(name, reader) for name in (demand.field, *self._fractions[:1])]
-        gathered = self._view.communicator.gather(np.stack(rows))
+        gathered = self._view.communicator.gather(self._values((demand.field, *self._fractions[:1]), reader))
         if gathered is None:
             return None
-        values, *fraction = np.concatenate(gathered, axis=1)
+        values, *fraction = gathered[0] if len(gathered) == 1 else np.concatenate(gathered, axis=1)
         return Picture(demand, shape, on_root(where), values, fraction[0] if fraction else None, points)
 
     def counts(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -178,11 +177,13 @@ class Gathering:
         order = np.argsort(sample[cells])
         return sample[cells][order], cells[order]
 
-    def _values(self, name: str, reader: NodeReader) -> np.ndarray:
-        values = np.asarray(self.fields[name].values(reader), dtype=np.float32).copy()
+    def _values(self, names: tuple[str, ...], reader: NodeReader) -> np.ndarray:
+        """(m, k) values of fields at the nodes of a reader, nan where there is no fluid."""
+        reader.forget()
+        values = np.stack([np.asarray(self.fields[name].values(reader), dtype=np.float32) for name in names])
         with_fluid = reader.has_fluid()
         if with_fluid is not None:
-            values[~with_fluid] = np.nan
+            np.copyto(values, np.nan, where=~with_fluid)
         return values
 
 

@@ -48,7 +48,8 @@ class Coordinator:
         self.pause, self.viewers = Pause(), 0
         self._demands: tuple[Demand, ...] = ()
         self._watched: tuple[Demand, ...] = ()
-        self._shown: set[Demand] = set()
+        self._following: tuple[Demand, ...] = ()
+        self._taken: dict[Demand, int] = {}
         self._has_told = False
 
     def order(self, step: int) -> Order:
@@ -58,9 +59,9 @@ class Coordinator:
         steps_once = self.pause.is_on and "step" in commands
         self.pause.hear(commands, step, self.viewers)
         if not self._page.is_there:
-            self.viewers, self._demands = 0, ()
+            self.viewers, self._demands, self._following = 0, (), ()
             self.pause.end()
-        demands = self._next_demands() if self._page.is_idle else ()
+        demands = self._next_demands(step) if self._page.is_idle else ()
         request = Request(
             checkpoint="checkpoint" in commands,
             pause=self.pause.is_on and not steps_once,
@@ -78,6 +79,7 @@ class Coordinator:
         self._hear(0.0)
         if not self._page.is_there or (more_may_follow and not self.pace.has_last_picture()):
             return Order()
+        self._taken |= dict.fromkeys(self._watched, step)
         return Order(self._watched, self.viewers > 0)
 
     def leave(self, is_stepwise: bool) -> int:
@@ -88,28 +90,32 @@ class Coordinator:
         n_steps = self.pace.leave(self.viewers > 0)
         return 1 if is_stepwise else n_steps
 
-    def _next_demands(self) -> tuple[Demand, ...]:
-        """The pictures to take now: what viewers have just begun to ask for comes before what they wait for."""
-        new = tuple(demand for demand in self._demands if demand not in self._shown)
-        if self._demands and (self.pause.is_on or self.pace.has_picture()):
-            demands, self._demands = self._demands, ()
-        elif new and self.pace.has_picture(is_new=True):
-            demands, self._demands = new, tuple(demand for demand in self._demands if demand not in new)
+    def _next_demands(self, step: int) -> tuple[Demand, ...]:
+        """The pictures to take now: what viewers have just begun to ask for comes before the next one of what they
+        have."""
+        following = tuple(demand for demand in self._following if self._taken.get(demand) != step)
+        if self.pause.is_on or self.pace.has_picture():
+            demands = tuple(dict.fromkeys((*self._demands, *following)))
+            self._following = ()
+        elif self.pace.has_picture(is_new=True):
+            demands = self._demands
         else:
             return ()
-        self._shown.update(demands)
+        self._demands = ()
+        self._taken |= dict.fromkeys(demands, step)
         return demands
 
     def _hear(self, wait_s: float) -> tuple[list[str], Changes]:
         """The commands of viewers, and the changes that they ask for."""
         commands, changes = list[str](), list[tuple[str, object]]()
         for answer in self._page.answers(wait_s):
-            self.viewers, self._demands, self._watched = answer.viewers, answer.demands, answer.watched
+            self.viewers, self._watched = answer.viewers, answer.watched
+            self._demands, self._following = answer.demands, answer.following
             commands += [answer.command] if answer.command else []
             if answer.command == CHANGE:
                 value = answer.numbers[0] if len(answer.numbers) == 1 else list(answer.numbers)
                 changes.append((answer.key, value))
-        self._shown &= {*self._watched, *self._demands}
+        self._taken = {demand: step for demand, step in self._taken.items() if demand in self._watched}
         return commands, changes
 
 
@@ -210,7 +216,7 @@ class LiveView(Monitor):
         if order.demands:
             kinds = {(demand.field, demand.place) for demand in order.demands}
             coordinator.pace.picture_taken(began_s, coordinator.pause.is_on, kinds)
-        if self._page.is_idle or pictures or state.startswith(ENDED):
+        if self._page.is_idle or pictures or state == WAITING or state.startswith(ENDED):
             step, time_s, rate = self._simulation.step_number, self._simulation.time_s, coordinator.pace.steps_per_s
             update = Update(step, time_s, status, rate, state, openings, self.keeps_checkpoints, self.told)
             self._page.send(update, *pictures)

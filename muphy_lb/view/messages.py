@@ -116,29 +116,35 @@ class Answer:
     """Requests of the page to the run."""
 
     viewers: int  #: number of browsers that look on
-    demands: tuple[Demand, ...] = ()  #: what they wait for, now that they have drawn what they were sent before
+    demands: tuple[Demand, ...] = ()  #: what they wait for, having none of it
     watched: tuple[Demand, ...] = ()  #: what they have before them
     command: str = ""  #: one of ``COMMANDS``; empty for none
     key: str = ""  #: of a change: what of the case
     numbers: tuple[float, ...] = ()  #: and its value
+    #: what they have begun to draw, and take the next one of, at another step
+    following: tuple[Demand, ...] = ()
 
     def to_bytes(self) -> bytes:
         """As JSON."""
-        lists = [[list(astuple(each)) for each in demands] for demands in (self.demands, self.watched)]
+        lists = [[list(astuple(each)) for each in demands] for demands in self._lists()]
         return json.dumps([self.viewers, *lists, self.command, self.key, list(self.numbers)]).encode()
+
+    def _lists(self) -> tuple[tuple[Demand, ...], ...]:
+        return self.demands, self.watched, self.following
 
     @classmethod
     def from_bytes(cls, data: bytes, description: Description) -> "Answer":
         """The answer, with demands that can be met. Raises ValueError: it is none."""
         try:
             viewers, *lists, command, key, given = json.loads(data)
-            demands, watched = (_demands(found, description) for found in lists)
+            demands, watched, following = (_demands(found, description) for found in lists)
             numbers = tuple(map(float, given))
             if command == CHANGE and not can_be_changed(key, numbers, description):
                 command = ""
             if command != CHANGE:
                 key, numbers = "", ()
-            return cls(max(int(viewers), 0), demands, watched, command if command in COMMANDS else "", key, numbers)
+            command = command if command in COMMANDS else ""
+            return cls(max(int(viewers), 0), demands, watched, command, key, numbers, following)
         except (TypeError, OverflowError, RecursionError) as error:
             raise ValueError(str(error)) from error
 

@@ -6,6 +6,7 @@ import secrets
 import socket
 import subprocess
 import threading
+import time
 from importlib.metadata import version
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
@@ -14,12 +15,13 @@ from typing import NamedTuple
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.processes import python, variables
 from muphy_lb.parallel.watchdog import RANK_VARIABLES
-from muphy_lb.view.messages import Answer, Description
+from muphy_lb.view.messages import Answer, Description, Picture, Update
 
 LOOPBACK = "127.0.0.1"
 PAGE = "run"
 PATIENCE_S = 3.0
 N_WAITING, MOST_ANSWERS = 64, 100
+BETWEEN_S = 0.01  # time between two messages to the process, which has to draw [s]
 TOKEN_BYTES = 24
 FIRST_OTHER_BOKEH = (3, 10)
 """From this version on the callbacks of a page run in threads; those of this page belong to the event loop."""
@@ -67,6 +69,8 @@ def open_socket(port: int) -> ServerSocket:
         raise InputError(f"--view: the port is {port!r}; allowed: whole numbers from 0, for any free one, to 65535")
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # Of its connections, too: the small parts of a message would wait for the browser's delayed acknowledgement.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         listener.bind((LOOPBACK, port))
         listener.listen(N_WAITING)
@@ -99,18 +103,22 @@ class PageProcess:
         self._line = Connection(ours.detach())
         # The secret goes through the line: all users of a machine see the arguments of its processes.
         self._outgoing: list = [server.token, description]
-        self._wake = threading.Condition()
+        self._is_sending, self._wake = False, threading.Condition()
         self.is_there = True
         threading.Thread(target=self._send_all, name="live view", daemon=True).start()
 
     @property
     def is_idle(self) -> bool:
-        """Whether the process has taken all that was sent to it."""
-        return not self._outgoing
+        """Whether the process has taken all pictures that were sent to it."""
+        return not self._is_sending and not any(isinstance(each, Picture) for each in self._outgoing)
 
     def send(self, *messages) -> None:
-        """Hand over messages; returns at once."""
+        """Hand over messages; returns at once. An update takes the place of those that are not sent yet, unless
+        openings were measured there."""
         with self._wake:
+            if any(isinstance(each, Update) for each in messages):
+                kept = (each for each in self._outgoing if not isinstance(each, Update) or each.openings)
+                self._outgoing = list(kept)
             self._outgoing += messages
             self._wake.notify()
 
@@ -142,13 +150,13 @@ class PageProcess:
             while True:
                 with self._wake:
                     self._wake.wait_for(lambda: self._outgoing)
-                    messages = list(self._outgoing)
+                    messages, self._outgoing, self._is_sending = self._outgoing, [], True
                 for message in messages:
                     self._line.send(message)
-                with self._wake:
-                    del self._outgoing[: len(messages)]
+                self._is_sending = False
                 if messages[-1] is None:
                     return
+                time.sleep(BETWEEN_S)
         except (OSError, ValueError):
             self.is_there = False
 
@@ -156,4 +164,6 @@ class PageProcess:
 def _environment() -> dict[str, str]:
     """Variables of the process: it is no rank, and finds these packages wherever they are."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith((*RANK_VARIABLES, "BOKEH_"))}
-    return variables(kept) | {"NUMBA_NUM_THREADS": THREADS, "OMP_NUM_THREADS": THREADS}
+    threads = {"NUMBA_NUM_THREADS": THREADS, "OMP_NUM_THREADS": THREADS}
+    # Threads that have drawn their part would use up the time of those that have not, and of the run, while they wait.
+    return variables(kept) | {"OMP_WAIT_POLICY": "PASSIVE", **threads}

@@ -64,7 +64,6 @@ class Renderer:
             self.history.add(message)
             for viewer in self._viewers:
                 viewer.show_update(message)
-            self.tell()
         elif isinstance(message, Picture):
             for viewer in self._viewers:
                 viewer.receive(message)
@@ -90,9 +89,10 @@ class Renderer:
         while self._has_changed:
             self._has_changed = False
             command = self._commands.pop(0) if self._commands else ("", "", ())
-            waiting = tuple(dict.fromkeys(viewer.demand for viewer in self._viewers if viewer.is_waiting))
+            demands = tuple(dict.fromkeys(viewer.demand for viewer in self._viewers if not viewer.has_picture))
+            following = tuple(dict.fromkeys(viewer.demand for viewer in self._viewers if viewer.is_following))
             watched = tuple(dict.fromkeys(viewer.demand for viewer in self._viewers))
-            answer = Answer(len(self._viewers), waiting, watched, *command)
+            answer = Answer(len(self._viewers), demands, watched, *command, following)
             try:
                 await asyncio.get_running_loop().run_in_executor(self._sender, self._line.send_bytes, answer.to_bytes())
             except OSError:  # the run has gone, which the other direction tells as well

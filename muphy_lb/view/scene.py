@@ -93,8 +93,13 @@ class Scale:
 
 def palette(field: str) -> list[str]:
     """Colours for the values of a field, as hexadecimal text."""
+    return [to_hex(colour) for colour in _table(field)]
+
+
+def _table(field: str) -> np.ndarray:
+    """(N_COLOURS, 4) RGBA for the values of a field."""
     name, low, high = SPEED_COLOURS if field == "speed" else OTHER_COLOURS
-    return [to_hex(colour) for colour in colormaps[name](np.linspace(low, high, N_COLOURS))]
+    return colormaps[name](np.linspace(low, high, N_COLOURS))
 
 
 @dataclass(frozen=True)
@@ -139,11 +144,12 @@ class BodyScene:
 
     Attributes:
         start: from where it is seen at first.
-        seconds: how long an image of the largest size with one ray a pixel takes.
+        seconds: how long an image of the largest size with one ray a pixel takes, once the values are there.
+        taking_s: how long a picture's values take to be there.
     """
 
     def __init__(self, description: Description):
-        self._description, self.seconds = description, inf
+        self._description, self.seconds, self.taking_s = description, inf, 0.0
         cells, numbers = description.counts
         count = np.zeros(np.prod(description.grid.shape), dtype=np.int32)
         count[cells] = numbers
@@ -182,8 +188,8 @@ class BodyScene:
             rays: along the edge of a pixel.
             level: of the isosurface that is seen instead of the body [SI]; None for none.
         """
-        began_s = time.perf_counter()
         self._take(picture)
+        began_s = time.perf_counter()
         colours = self._colours(picture.demand.field, scale)
         deepest = inf if picture.demand.field in self._description.below_wall else AT_SURFACE
         body = self._present if level is None else above(self._present, level)
@@ -213,6 +219,7 @@ class BodyScene:
         """Set the values; the body is what is filled."""
         if picture is self._picture:
             return
+        began_s = time.perf_counter()
         with_fluid = np.isfinite(picture.values)
         where, values, size = picture.where[with_fluid], picture.values[with_fluid], np.prod(picture.shape)
         count = np.bincount(where, minlength=size)
@@ -222,7 +229,7 @@ class BodyScene:
             self._present = self._volume(count, share / np.maximum(count, 1))
         total = np.bincount(where, weights=values, minlength=size)
         fill_volume(self._present, count.reshape(picture.shape), total.reshape(picture.shape))
-        self._picture = picture
+        self._picture, self.taking_s = picture, time.perf_counter() - began_s
 
     def _window(self, angle: Angle, size: tuple[int, int]) -> Window:
         """A window of the shape of the image around the whole body, or magnified."""
@@ -235,11 +242,10 @@ class BodyScene:
         return Window(camera, np.append(centre - 0.5 * window, whole.low[2]), window)
 
     def _colours(self, field: str, scale: Scale):
-        name, low, high = SPEED_COLOURS if field == "speed" else OTHER_COLOURS
-        is_partial = field in self._description.on_wall
+        is_partial, table = field in self._description.on_wall, _table(field)
 
         def colours(values: np.ndarray) -> np.ndarray:
-            found = colormaps[name](low + (high - low) * scale.fractions(values))
+            found = table[(scale.fractions(values) * (N_COLOURS - 0.5)).astype(np.intp)]
             return np.where((values == 0.0)[..., None], GREY, found) if is_partial else found
 
         return colours

@@ -25,17 +25,23 @@ class NodeReader:
     def __init__(self, engine: Engine, nodes: np.ndarray):
         self.size = nodes.size
         self._engine, self._moments, self._values = engine, NodeMoments(engine, nodes), NodeValues(engine, nodes)
-        self._nodes = nodes
+        self._nodes, self._read = nodes, dict[str, np.ndarray]()
         self._arriving: Probe | None = None
+
+    def forget(self) -> None:
+        """Read fields anew from now on: there may be another step."""
+        self._read.clear()
 
     def moments(self) -> np.ndarray:
         """(4, k) rows rho - 1, ux, uy, uz, lattice units."""
         return self._moments.read()
 
     def stored(self, name: str) -> np.ndarray:
-        """(k,) values of a field of the model."""
-        self._engine.backend.synchronise()
-        return self._values.field(name, self._engine.parity)
+        """(k,) values of a field of the model, read once before :meth:`forget`."""
+        if name not in self._read:
+            self._engine.backend.synchronise()
+            self._read[name] = self._values.stored(name, self._engine.parity)
+        return self._read[name]
 
     def of_arriving(self, compute: Compute) -> np.ndarray:
         """(r, k) numbers of the populations that arrive in the step ahead; collective."""

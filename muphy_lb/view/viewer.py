@@ -29,8 +29,9 @@ from muphy_lb.view.style import FRAME
 
 DEGREES_PER_PIXEL = 0.5
 ZOOM_PER_NOTCH = 1.0015
-FINE_RAYS, AFFORDED_S = 2, 0.03
-"""Rays along the edge of a pixel where the run does not go on, or where drawing with them takes at most so long [s]."""
+FINE_RAYS, AFFORDED_S = 2, 0.038
+"""Rays along the edge of a pixel where the run does not go on, or where a picture drawn with them takes at most so long
+[s], less than the time between two pictures."""
 SMALLEST = 0.25  # edge of an image while the flow goes on, over that of the largest
 AHEAD = 1  # A picture is drawn while so many others are on their way to the browser
 TELL_S = 0.25  # time between two changes of the text and the curves of a page
@@ -38,10 +39,10 @@ SETTLED_S = 1.0  # A run that has made all steps that were asked for waits if no
 STILL_S = 0.25  # so long after the last turn of the body it is drawn anew, with finer rays
 
 
-def smaller(size: tuple[int, int], seconds: float) -> tuple[int, int]:
-    """Columns and rows of an image that takes no longer than is afforded, a quarter of the largest at least, where one
+def smaller(size: tuple[int, int], seconds: float, most_s: float = AFFORDED_S) -> tuple[int, int]:
+    """Columns and rows of an image that takes no longer than ``most_s``, a quarter of the largest at least, where one
     of the largest ``size`` takes so many seconds; the browser enlarges it."""
-    share = 1.0 if not 0.0 < seconds < inf else min(1.0, max(SMALLEST, sqrt(AFFORDED_S / seconds)))
+    share = 1.0 if not 0.0 < seconds < inf else min(1.0, max(SMALLEST, sqrt(max(most_s, 0.0) / seconds)))
     return round(share * size[0]), round(share * size[1])
 
 
@@ -58,8 +59,7 @@ class Viewer:
         self._layout = layout = Layout(document, description, renderer.history.openings)
         self._angle = renderer.scene.start if renderer.scene else None
         self._picture: Picture | None = None
-        self._step = renderer.update.step if renderer.update else 0
-        self._shown_step, self._sent, self._drawn = -1, 0, 0
+        self._sent, self._drawn = 0, 0
         self._scale: Scale | None = None
         self._is_drawing, self._is_stale, self._is_turning, self._turns = False, False, False, 0
         self._n_points, self._is_gone, self._is_coarse = -1, False, False
@@ -75,22 +75,25 @@ class Viewer:
         layout.fill(document)
 
     @property
-    def is_waiting(self) -> bool:
-        """Whether there is a picture that it does not have, and none that waits to be drawn: the next one is taken
-        while the last one is drawn and travels to the browser."""
-        return not self._is_stale and (
-            self._picture is None or self._picture.demand != self.demand or self._shown_step != self._step
-        )
+    def has_picture(self) -> bool:
+        """Whether it has a picture of what it looks at."""
+        return self._picture is not None and self._picture.demand == self.demand
+
+    @property
+    def is_following(self) -> bool:
+        """Whether it has one, and none that waits to be drawn: the next one is taken while the last one is drawn and
+        travels to the browser."""
+        return self.has_picture and not self._is_stale
 
     def show_update(self, update: Update) -> None:
         """The run stands elsewhere."""
-        self._update, self._step, self._heard_s = update, update.step, time.monotonic()
+        self._update, self._heard_s = update, time.monotonic()
         self._tell_in(TELL_S)
 
     def receive(self, picture: Picture) -> None:
         """Show a picture, if it is what is looked at."""
         if picture.demand == self.demand:
-            self._picture, self._shown_step = picture, self._step
+            self._picture = picture
             self._draw()
             self._renderer.tell()
 
@@ -237,9 +240,10 @@ class Viewer:
                 drawn = await renderer.draw(drawn_cut, picture, renderer.description.frames[picture.demand.axis])
             else:
                 moves, seconds = self._goes_on(renderer.update) or self._is_turning, renderer.scene.seconds
-                is_afforded = seconds * FINE_RAYS**2 < AFFORDED_S
+                left_s = AFFORDED_S - renderer.scene.taking_s
+                is_afforded = seconds * FINE_RAYS**2 < left_s
                 rays = FINE_RAYS if not self._is_turning and (is_afforded or not moves) else 1
-                size = smaller(FRAME, seconds) if moves else FRAME
+                size = smaller(FRAME, seconds, left_s) if moves else FRAME
                 self._is_coarse = moves
                 share = self._layout.controls.level
                 level = None if share is None else self._scale.low + share * (self._scale.high - self._scale.low)
@@ -251,3 +255,6 @@ class Viewer:
                 self._later(lambda: self._layout.show(drawn, scale, number))
         finally:
             self._is_drawing = False
+        if self._is_stale:
+            self._draw()
+            renderer.tell()

@@ -11,11 +11,9 @@ without the octant in front.
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import inf
 
-import numba
 import numpy as np
 from numba import float32, float64, int64, prange, types
 from scipy.ndimage import distance_transform_edt
@@ -25,6 +23,17 @@ from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import Sight
+from muphy_lb.output.pictures.shading import (
+    DEPTH,
+    N_RESULTS,
+    NORMAL_X,
+    NORMAL_Y,
+    NORMAL_Z,
+    PEAK,
+    SHADE,
+    SOLID,
+    shaded,
+)
 
 RAYS = "rays"  # subject of the kernels that are compiled ahead where there will be a picture
 VECTOR, ROWS = float64[::1], float64[:, ::1]
@@ -32,8 +41,6 @@ BODY, SMOOTH, AROUND, SPEED, WALL, GRAIN = range(6)
 """Channels: occupancy; smoothed for normals; more strongly smoothed for occlusion; speed; distance of the wall; share
 of grains in the body of a rock."""
 
-DEPTH, NORMAL_X, NORMAL_Y, NORMAL_Z, SHADE, PEAK, SOLID = range(7)  # results of a ray
-N_RESULTS = 7
 SURFACE_LEVEL = 0.25  # a body one voxel thick, smoothed once, still has this occupancy
 STEP = 0.5
 N_BISECTIONS = 5
@@ -41,8 +48,6 @@ SPLAT_RADIUS = 2  # distance from a fluid voxel within which its smoothed body m
 SHADE_DISTANCE = 3.0
 TILT, NEAR_WALL = 0.15, 1.5  # by how much a normal may be wrong before the wall behind it counts as another one
 AT_SURFACE = 1.0  # how far below a surface the cells with values may begin
-OUTLINE_WIDTH, FULL_JUMP = 3, 12.0  # rays to either side, and the difference of their depths, of a full outline
-STRIP_ROWS = 32  # rows of pixels that are shaded at a time
 CAP_DEPTH, CAP_FACING = 2.0, 0.7  # a surface near the plane of an opening is its cap if it faces the same way
 
 
@@ -134,6 +139,7 @@ def depth_allowed(point, normal, discs):
 @njit(
     parallel=True,
     cache=True,
+    nogil=True,
     usually=(float32[:, :, :, ::1], ROWS, VECTOR, float64, float32[:, :, ::1], ROWS, float64),
     subject=RAYS,
 )
@@ -190,7 +196,7 @@ def describe_hit(volume, point, discs, result, deepest=np.inf):
     result[PEAK] = peak_inwards(volume, point, normal, min(deepest, depth_allowed(point, normal, discs)))
 
 
-@njit(cache=True, usually=(int64[:, :], ROWS, VECTOR, types.UniTuple(int64, 2)), subject=RAYS)
+@njit(cache=True, nogil=True, usually=(int64[:, :], ROWS, VECTOR, types.UniTuple(int64, 2)), subject=RAYS)
 def depth_limits(points, camera, corner, shape):
     """Depth range in which a ray may intersect a body around the points: a z-buffer of one cell per voxel.
 
@@ -227,13 +233,6 @@ OVERSAMPLING = 2
 FAR = 1e6  # a distance beyond that of any wall [cells]
 AZIMUTHS_DEG = (-65.0, -40.0, -20.0, -115.0, -140.0, -160.0)
 ELEVATION_DEG = 20.0
-LIGHT = (-0.45, 0.65, -0.75)  # direction of the light (right, up, forward): from the upper left, in front
-FILL_LIGHT = (0.8, 0.1, -0.4)
-AMBIENT, DIFFUSE, FILL, SPECULAR, SHININESS = 0.52, 0.50, 0.16, 0.22, 40.0
-RIM, RIM_COLOUR = 0.16, (0.55, 0.70, 1.0)  # rim light, visible at grazing angles
-SHADE_STRENGTH = 1.1
-OUTLINE_STRENGTH = 0.5
-GRAIN_COLOUR = (0.42, 0.44, 0.48)
 MOST_PORES, LEAST_PORES, LEAST_EDGE = 0.9, 0.03, 8
 """Of a rock: largest porosity, smallest porosity of each of its six faces, least voxels along an edge."""
 
@@ -327,7 +326,7 @@ def render(
     buffer = tuple(int(np.ceil(edge)) + 1 for edge in window.size[::-1])
     limits = depth_limits(volume.voxels, camera, corner, buffer)
     hits = trace(volume.channels, camera, corner, pixel, limits, volume.discs, deepest)
-    image = _shaded(hits, camera, colours, oversampling)
+    image = shaded(hits, camera, colours, oversampling)
     shape = np.array(image.shape[1::-1]) * oversampling * pixel
     left, bottom = low[:2] * volume.edge_m + camera[:2] @ volume.origin_m
     width, height = shape * volume.edge_m
@@ -511,71 +510,30 @@ def _wall_distance(fluid: np.ndarray, discs: np.ndarray) -> np.ndarray:
 
 
 def smoothed(field: np.ndarray, stride: int = 1) -> np.ndarray:
-    """``field`` averaged with weights 1/4, 1/2, 1/4 over neighbours ``stride`` away along each axis."""
+    """float32 ``field`` averaged with weights 1/4, 1/2, 1/4 over neighbours ``stride`` away along each axis."""
+    source = np.ascontiguousarray(field, dtype=np.float32).reshape(-1)
     for axis in range(3):
-        source = np.moveaxis(field, axis, 0)
-        result = 0.5 * source
-        result[stride:] += 0.25 * source[:-stride]
-        result[:-stride] += 0.25 * source[stride:]
-        field = np.moveaxis(result, 0, axis)
-    return np.ascontiguousarray(field)
+        inner = math.prod(field.shape[axis + 1 :])
+        source = _averaged(source, field.shape[axis] * inner, stride * inner)
+    return source.reshape(field.shape)
 
 
-def _shaded(hits: np.ndarray, camera: np.ndarray, colours, oversampling: int) -> np.ndarray:
-    """(n_rows, n_columns, 4) RGBA of ray results, strip after strip of pixels, in threads: whole arrays would not stay
-    in the caches."""
-    behind = np.pad(hits[..., DEPTH], ((OUTLINE_WIDTH, OUTLINE_WIDTH), (0, 0)), mode="wrap")
-    n_rows = len(hits) // oversampling
-
-    def strip(first: int) -> np.ndarray:
-        rows = slice(oversampling * first, oversampling * min(first + STRIP_ROWS, n_rows))
-        outline = _outline(behind[rows.start : rows.stop + 2 * OUTLINE_WIDTH])
-        return _downsample(_shade(hits[rows], outline, camera, colours), oversampling)
-
-    with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-        return np.concatenate(list(pool.map(strip, range(0, n_rows, STRIP_ROWS))))
-
-
-def _shade(hits: np.ndarray, outline: np.ndarray, camera: np.ndarray, colours) -> np.ndarray:
-    """(n_rows, n_columns, 4) RGBA of ray results: colour of the speed, lights, shade, outlines (:func:`_outline`)."""
-    seen = np.isfinite(hits[..., DEPTH])
-    found = hits[seen]
-    normal = found[:, NORMAL_X : NORMAL_Z + 1] @ camera.T
-    light, fill, half = _unit(LIGHT), _unit(FILL_LIGHT), _unit(_unit(LIGHT) + np.array([0.0, 0.0, -1.0]))
-    bright = AMBIENT + DIFFUSE * np.maximum(normal @ light, 0.0) + FILL * np.maximum(normal @ fill, 0.0)
-    bright *= 1.0 - SHADE_STRENGTH * np.clip(found[:, SHADE] - 0.15, 0.0, 0.7)
-    bright *= 1.0 - OUTLINE_STRENGTH * outline[seen]
-    highlight = SPECULAR * np.maximum(normal @ half, 0.0) ** SHININESS
-    rim = RIM * np.clip(1.0 + normal[:, 2], 0.0, 1.0) ** 3
-    colour = np.where(found[:, SOLID, None] > 0.5, GRAIN_COLOUR, colours(found[:, PEAK])[:, :3])
-    lit = colour * bright[:, None] + highlight[:, None] + np.outer(rim, RIM_COLOUR)
-    image = np.zeros((*seen.shape, 4))
-    image[seen, :3] = np.clip(lit, 0.0, 1.0)
-    image[seen, 3] = 1.0
-    return image
+@njit(cache=True, nogil=True)
+def _averaged(field, length, shift):
+    """Averages of the numbers of lines that follow each other, each of a ``length``, with those a ``shift`` away in the
+    line."""
+    half, quarter, result = np.float32(0.5), np.float32(0.25), np.empty_like(field)
+    for first in range(0, field.size, length):
+        line, averages = field[first : first + length], result[first : first + length]
+        for n in range(length):
+            averages[n] = half * line[n]
+        _add(averages[shift:], quarter, line)
+        _add(averages, quarter, line[shift:])
+    return result
 
 
-def _outline(depth: np.ndarray) -> np.ndarray:
-    """0..1, high just behind a depth discontinuity: separates a branch from one in front of it. ``depth`` has
-    ``OUTLINE_WIDTH`` rows more at either end."""
-    inner = slice(OUTLINE_WIDTH, len(depth) - OUTLINE_WIDTH)
-    behind = np.zeros(depth[inner].shape)
-    for axis in (0, 1):
-        for shift in (-OUTLINE_WIDTH, OUTLINE_WIDTH):
-            jump = np.nan_to_num(depth[inner] - np.roll(depth, shift, axis)[inner])
-            behind = np.maximum(behind, np.clip(jump / FULL_JUMP, 0.0, 1.0))
-    return behind
-
-
-def _downsample(image: np.ndarray, s: int) -> np.ndarray:
-    if s == 1:
-        return image
-    n_rows, n_columns = image.shape[0] // s, image.shape[1] // s
-    blocks = image[: n_rows * s, : n_columns * s].reshape(n_rows, s, n_columns, s, 4)
-    alpha = blocks[..., 3:].mean(axis=(1, 3))
-    colour = (blocks[..., :3] * blocks[..., 3:]).mean(axis=(1, 3)) / np.maximum(alpha, 1e-9)
-    return np.concatenate((colour, alpha), axis=-1)
-
-
-def _unit(vector) -> np.ndarray:
-    return np.asarray(vector) / np.linalg.norm(vector)
+@njit(cache=True, nogil=True)
+def _add(sums, factor, field):
+    """Add so many times the numbers of a field, as many as there are, to sums."""
+    for n in range(min(sums.size, field.size)):
+        sums[n] += factor * field[n]

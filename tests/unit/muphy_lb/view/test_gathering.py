@@ -220,3 +220,4 @@ def test_a_long_tank_is_drawn_in_images_of_any_size():
         image = scene.image(picture, scene.start, scale, size)
         assert image.shape == size[::-1] and 0.05 < (image > 0).mean() < 0.9
     assert smaller(FRAME, AFFORDED_S / 2) == FRAME and size == (FRAME[0] / 4, FRAME[1] / 4)
+    assert smaller(FRAME, 1.0, most_s=-0.1) == size  # the values alone took longer

@@ -2,6 +2,7 @@
 
 import gc
 import math
+import threading
 import weakref
 from concurrent.futures import Future
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.case.case import load_case
-from muphy_lb.measure.monitor import ASKED_TO_STOP, Monitor, Request
+from muphy_lb.measure.monitor import ASKED_TO_STOP, Monitor, Request, RunStatus
 from muphy_lb.run.changes import changed, changed_case
 from muphy_lb.run.loop import COMPLETED, Run
 from muphy_lb.run.simulation import Simulation
@@ -30,7 +31,7 @@ from muphy_lb.view.messages import (
     Picture,
     Update,
 )
-from muphy_lb.view.page import ServerSocket
+from muphy_lb.view.page import PageProcess, ServerSocket
 from muphy_lb.view.shown import WALL_SHEAR
 from tests.vessel import vessel
 
@@ -39,6 +40,7 @@ EACH = {"compute": {"backend": "numpy"}, "run": {"steps": N_STEPS}}
 DEMANDS = (Demand("speed", BODY), Demand("pressure", CUT, 0, 18), Demand(WALL_SHEAR, BODY))
 NOBODY, GREEDY = Answer(0), Answer(1, DEMANDS, DEMANDS)
 MANY = 10_000
+UPDATES = ((1, {}), (2, {"inlet": (1.0, 2.0)}), (3, {}))  # steps, and openings that were measured there
 
 
 class ScriptedPage:
@@ -285,9 +287,28 @@ def test_fields_that_come_with_a_change_are_offered(shown):
 def test_what_is_newly_asked_for_comes_before_what_is_watched():
     coordinator = live.Coordinator(ScriptedPage(None, None), 0)
     coordinator.pace.has_picture = lambda is_new=False: is_new
-    coordinator._page.left = [Answer(1, DEMANDS[:1], DEMANDS[:1]), Answer(1, DEMANDS[:2], DEMANDS[:2])]
+    coordinator._page.left = [Answer(1, DEMANDS[:1], DEMANDS[:1]), Answer(1, DEMANDS[1:2], following=DEMANDS[:1])]
     assert coordinator.order(1).demands == DEMANDS[:1]
     assert coordinator.order(2).demands == DEMANDS[1:2]
+
+
+def test_what_viewers_have_is_taken_again_at_another_step_alone():
+    """They ask for it ahead, so that none waits for a message from the page."""
+    coordinator = live.Coordinator(ScriptedPage(None, None), 0)
+    coordinator.pace.has_picture = lambda is_new=False: True
+    following = Answer(1, (), DEMANDS, following=DEMANDS[:1])
+    coordinator._page.left = [Answer(1, DEMANDS[:1], DEMANDS), following, following]
+    assert [coordinator.order(step).demands for step in (1, 1, 2)] == [DEMANDS[:1], (), DEMANDS[:1]]
+
+
+def test_an_update_takes_the_place_of_one_that_is_not_sent_yet():
+    """But none in which openings were measured, which the curves show."""
+    page = PageProcess.__new__(PageProcess)
+    page._wake, page._outgoing = threading.Condition(), []
+    first, measured, last = (Update(step, 0.0, RunStatus(9), 0.0, PAUSED, found) for step, found in UPDATES)
+    for message in (first, measured, "picture", last, None):
+        page.send(message)
+    assert page._outgoing == [measured, "picture", last, None]
 
 
 INFLOW, VISCOSITY = "openings.inlet.velocity_m_s", "fluid.kinematic_viscosity_m2_s"

@@ -27,17 +27,17 @@ RUBBISH = (
     b"null",
     b"\xff\x00",
     b"[1, [], []]",
-    b'[1, [["speed"]], [], "", "", []]',
-    b'[1, [["speed", "cut", "a", 0]], [], "", "", []]',
-    b'[1, [["speed", "cut", 1e999, 0]], [], "", "", []]',
-    b'[1, [], [], "change", "openings.inlet.velocity_m_s", ["x"]]',
-    b'[1, [], [], "change", "openings.inlet.velocity_m_s", 3]',
+    b'[1, [["speed"]], [], [], "", "", []]',
+    b'[1, [["speed", "cut", "a", 0]], [], [], "", "", []]',
+    b'[1, [["speed", "cut", 1e999, 0]], [], [], "", "", []]',
+    b'[1, [], [], [], "change", "openings.inlet.velocity_m_s", ["x"]]',
+    b'[1, [], [], [], "change", "openings.inlet.velocity_m_s", 3]',
     b"[" * 100_000,
 )
 
 
 def test_an_answer_arrives_as_it_was_sent():
-    answer = Answer(2, POSSIBLE, POSSIBLE[:1], "pause")
+    answer = Answer(2, POSSIBLE, POSSIBLE[:1], "pause", following=POSSIBLE[1:])
     assert Answer.from_bytes(answer.to_bytes(), DESCRIPTION) == answer
 
 
@@ -58,7 +58,7 @@ def test_rubbish_is_no_answer(data):
 
 
 def test_a_word_that_is_no_command_asks_for_nothing():
-    data = json.dumps([1, [], [], "rm -rf", "", []]).encode()
+    data = json.dumps([1, [], [], [], "rm -rf", "", []]).encode()
     assert Answer.from_bytes(data, DESCRIPTION).command == ""
 
 
