@@ -420,8 +420,9 @@ def _mean(n_neighbours: int, precision):
                 count += one
                 for i in range(n_moments):
                     found[i] += moments[k, i]
+        scale = one / max(count, one)
         for i in range(n_moments):
-            found[i] *= one / max(count, one)
+            found[i] = found[i] * scale
 
     return strict_jit(mean)
 
