@@ -1,6 +1,7 @@
 """Validation cases of free surfaces."""
 
 from muphy_lb.validation.free_surface.drops import surface_contact, surface_drop
+from muphy_lb.validation.free_surface.faraday import surface_faraday
 from muphy_lb.validation.free_surface.films import surface_film
 from muphy_lb.validation.free_surface.oscillations import surface_gas_spring, surface_sloshing, surface_waves
 from muphy_lb.validation.free_surface.shaking import surface_shaking
@@ -12,6 +13,7 @@ CASES = (
     surface_waves,
     surface_sloshing,
     surface_shaking,
+    surface_faraday,
     surface_gas_spring,
     surface_drop,
     surface_contact,
