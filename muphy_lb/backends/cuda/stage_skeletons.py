@@ -365,7 +365,7 @@ def refill(operators, populations: Populations, n_neighbours, lattice, precision
     update = operators[0].compile(lattice, precision, strict_jit)
     q_count, real, near = lattice.q, precision.real, find_neighbour(n_neighbours)
     write_moments = _write_moments(operators[1], populations, lattice, precision)
-    mean_of, store, n_moments = _mean(n_neighbours, precision), writer(populations, precision), N_WITH_STRESS
+    mean_of, store, n_moments = _mean(lattice, precision), writer(populations, precision), N_WITH_STRESS
 
     @kernel_jit
     def kernel(buffer, lines, bases, near_table, candidates, sources, others, values):
@@ -407,20 +407,22 @@ def whole(n):
     return (n + LISTED_WARPS - 1) // LISTED_WARPS * LISTED_WARPS
 
 
-def _mean(n_neighbours: int, precision):
-    """Device function: means over the sources among the neighbours of a node, in the order of directions."""
-    zero, one, n_moments = precision.real(0), precision.real(1), N_WITH_STRESS
+def _mean(lattice, precision):
+    """Device function: means over the sources among the neighbours of a node by the weights of the links, in the order
+    of directions."""
+    zero, one, n_moments, n_neighbours = precision.real(0), precision.real(1), N_WITH_STRESS, lattice.q - 1
+    weights = tuple(precision.real(weight) for weight in lattice.w[1:])
 
     def mean(is_source, moments, found):
-        count = zero
+        total = zero
         for i in range(n_moments):
             found[i] = zero
         for k in range(n_neighbours):
             if is_source[k]:
-                count += one
+                total += weights[k]
                 for i in range(n_moments):
-                    found[i] += moments[k, i]
-        scale = one / max(count, one)
+                    found[i] += weights[k] * moments[k, i]
+        scale = one / total if total > zero else zero
         for i in range(n_moments):
             found[i] = found[i] * scale
 
