@@ -361,7 +361,7 @@ LISTED_WARPS = LISTED_BLOCK // WARP
 def refill(operators, populations: Populations, n_neighbours, lattice, precision):
     """Replace the populations of the chosen nodes by those that follow from means over their sources. The
     threads of a block look at one candidate each. They are few who are chosen; each of these gets a warp, a thread of
-    it for every neighbour, so that populations of all neighbours are read at once."""
+    it for every neighbour, so that populations of all neighbours are read at once, and then one for every moment."""
     update = operators[0].compile(lattice, precision, strict_jit)
     q_count, real, near = lattice.q, precision.real, find_neighbour(n_neighbours)
     write_moments = _write_moments(operators[1], populations, lattice, precision)
@@ -373,6 +373,7 @@ def refill(operators, populations: Populations, n_neighbours, lattice, precision
         count = cuda.shared.array(1, np.int32)
         is_source = cuda.shared.array((LISTED_WARPS, WARP), np.uint8)
         moments = cuda.shared.array((LISTED_WARPS, WARP, n_moments), real)
+        means = cuda.shared.array((LISTED_WARPS, n_moments), real)
         known, mask, first_other = sources
         rest = first_other, others, values[1]
         warp, k, n_candidates = cuda.threadIdx.x // WARP, cuda.threadIdx.x % WARP, number_of(candidates)
@@ -391,10 +392,12 @@ def refill(operators, populations: Populations, n_neighbours, lattice, precision
                     is_source[warp, k] = known[address] & mask != 0
                     write_moments((buffer, lines, bases), address, is_source[warp, k], rest, moments[warp, k])
                 cuda.syncthreads()
+                if place < n_chosen and k < n_moments:
+                    means[warp, k] = mean_of(is_source[warp], moments[warp], k)
+                cuda.syncthreads()
                 if place < n_chosen and k == 0:
-                    f, mean = cuda.local.array(q_count, real), cuda.local.array(n_moments, real)
-                    mean_of(is_source[warp], moments[warp], mean)
-                    update(f, mean, chosen[place], values[0])
+                    f = cuda.local.array(q_count, real)
+                    update(f, means[warp], chosen[place], values[0])
                     store(buffer, lines, bases, chosen[place], f)
                 cuda.syncthreads()
 
@@ -408,25 +411,20 @@ def whole(n):
 
 
 def _mean(lattice, precision):
-    """Device function: means over the sources among the neighbours of a node by the weights of the links, in the order
-    of directions."""
-    zero, one, n_moments, n_neighbours = precision.real(0), precision.real(1), N_WITH_STRESS, lattice.q - 1
+    """Device function: mean of moment i over the sources among the neighbours of a node by the weights of the links, in
+    the order of directions."""
+    zero, one, n_neighbours = precision.real(0), precision.real(1), lattice.q - 1
     weights = tuple(precision.real(weight) for weight in lattice.w[1:])
 
-    def mean(is_source, moments, found):
-        total = zero
-        for i in range(n_moments):
-            found[i] = zero
+    def mean(is_source, moments, i):
+        total, found = zero, zero
         for k in range(n_neighbours):
             if is_source[k]:
                 total += weights[k]
-                for i in range(n_moments):
-                    found[i] += weights[k] * moments[k, i]
-        scale = one / total if total > zero else zero
-        for i in range(n_moments):
-            found[i] = found[i] * scale
+                found += weights[k] * moments[k, i]
+        return found * (one / total) if total > zero else zero
 
-    return strict_jit(mean)
+    return strict_jit(unroll(mean))
 
 
 def _write_moments(moments_operator, populations: Populations, lattice, precision):
