@@ -249,7 +249,7 @@ class Stage:
     it. If it chooses them by the field ``occupied``, the collision of the next step looks for fluid only near where
     that field was not 0, so no stage behind it may bring fluid elsewhere. ``REFILL``, behind the collision, replaces
     populations at its nodes by ``update(f, moments, n, parameters)`` with the means over those neighbours where
-    ``sources`` holds, by the weights of their links; its second operator computes what they are the means of
+    ``sources`` holds; its second operator computes what they are the means of
     (:func:`muphy_lb.operators.moments.with_stress`); those of other ranks are in the last field that it reads, which a
     stage has filled that writes it by this operator.
     """

@@ -119,36 +119,33 @@ def change(buffer, there, f, changed):
 
 @cache
 def mean_moments(macroscopic_operator, locations, n_neighbours, lattice, precision):
-    """Function that averages the moments of the sources among a node's neighbours by the weights of the links; those of
-    other ranks are known."""
+    """Function that averages the moments of the sources among a node's neighbours; those of other ranks are known."""
     macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     find, write = population_addresses(locations, lattice.q), set_all(N_WITH_STRESS)
-    weights, zero = tuple(precision.real(weight) for weight in lattice.w[1:]), precision.real(0)
 
     @node_jit
     def average(memory, populations, addresses, sources, others, parameters, mean):
         entries, there, f, found = memory
         buffer, lines, bases = populations
         array, mask, first = sources
-        n_others, total = others.size // mean.size, zero
+        n_others, count = others.size // mean.size, 0
         mean[:] = 0
         for k in range(n_neighbours):
             a = addresses[k]
             if not array[a] & mask:
                 continue
-            total += weights[k]
+            count += 1
             if a >= first:
                 for i in range(mean.size):
-                    mean[i] += weights[k] * others[a - first + i * n_others]
+                    mean[i] += others[a - first + i * n_others]
                 continue
             find(entries, lines, bases, a, there)
             for q in range(f.size):
                 f[q] = buffer[there[q]]
             write(found, macroscopic(f, a, parameters))
-            for i in range(mean.size):
-                mean[i] += weights[k] * found[i]
-        if total:
-            mean /= total
+            mean += found
+        if count:
+            mean /= count
 
     return average
 

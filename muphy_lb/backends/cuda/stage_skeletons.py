@@ -365,7 +365,7 @@ def refill(operators, populations: Populations, n_neighbours, lattice, precision
     update = operators[0].compile(lattice, precision, strict_jit)
     q_count, real, near = lattice.q, precision.real, find_neighbour(n_neighbours)
     write_moments = _write_moments(operators[1], populations, lattice, precision)
-    mean_of, store, n_moments = _mean(lattice, precision), writer(populations, precision), N_WITH_STRESS
+    mean_of, store, n_moments = _mean(n_neighbours, precision), writer(populations, precision), N_WITH_STRESS
 
     @kernel_jit
     def kernel(buffer, lines, bases, near_table, candidates, sources, others, values):
@@ -410,21 +410,19 @@ def whole(n):
     return (n + LISTED_WARPS - 1) // LISTED_WARPS * LISTED_WARPS
 
 
-def _mean(lattice, precision):
-    """Device function: mean of moment i over the sources among the neighbours of a node by the weights of the links, in
-    the order of directions."""
-    zero, one, n_neighbours = precision.real(0), precision.real(1), lattice.q - 1
-    weights = tuple(precision.real(weight) for weight in lattice.w[1:])
+def _mean(n_neighbours: int, precision):
+    """Device function: mean of moment i over the sources among the neighbours of a node, in the order of directions."""
+    zero, one = precision.real(0), precision.real(1)
 
     def mean(is_source, moments, i):
-        total, found = zero, zero
+        count, found = zero, zero
         for k in range(n_neighbours):
             if is_source[k]:
-                total += weights[k]
-                found += weights[k] * moments[k, i]
-        return found * (one / total) if total > zero else zero
+                count += one
+                found += moments[k, i]
+        return found * (one / max(count, one))
 
-    return strict_jit(unroll(mean))
+    return strict_jit(mean)
 
 
 def _write_moments(moments_operator, populations: Populations, lattice, precision):

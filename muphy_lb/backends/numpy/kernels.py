@@ -145,7 +145,7 @@ def at_nodes(backend, update, access: records.NodeAccess, nodes: NodeRange, valu
 
 
 def refill(backend, operators, state: State, table, sources: records.Chosen, others, nodes: NodeRange, values):
-    """Populations from the mean of the moments of the neighbours that are sources, by the weights of the links."""
+    """Populations from the mean of the moments of the neighbours that are sources."""
     (update, macroscopic), (own, of_moments), (first, moments) = operators, values, others
     addresses = backend.addresses(state, state.locations)
 
@@ -157,15 +157,13 @@ def refill(backend, operators, state: State, table, sources: records.Chosen, oth
         )  # own moments are rounded as those that travel
         known[:, : state.n_nodes] = backend.macroscopic(macroscopic, state, whole, of_moments)
         known[:, first : first + received.shape[1]] = received
-        total, sum_of_weights = np.zeros((N_WITH_STRESS, n.size)), np.zeros(n.size)
-        for weight, neighbour in zip(backend.lattice.w[1:], table.addresses[:, n], strict=True):
+        total, count = np.zeros((N_WITH_STRESS, n.size)), np.zeros(n.size)
+        for neighbour in table.addresses[:, n]:
             is_source = sources.array[neighbour] & sources.mask != 0
-            total += np.where(is_source, weight * known[:, neighbour], 0.0)
-            sum_of_weights += np.where(is_source, weight, 0.0)
+            total += np.where(is_source, known[:, neighbour], 0.0)
+            count += is_source
         f = np.zeros((backend.lattice.q, n.size))
-        update.reference(
-            f, total / np.where(sum_of_weights > 0.0, sum_of_weights, 1.0), n, backend.lattice, update.by_name(own)
-        )
+        update.reference(f, total / np.maximum(count, 1), n, backend.lattice, update.by_name(own))
         state.buffer[addresses[:, n]] = f
 
     return replace
