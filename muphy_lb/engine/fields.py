@@ -30,6 +30,7 @@ from muphy_lb.domain.scalar_streaming import courses_of
 from muphy_lb.engine.timed_values import TimedValues, timed_copies
 from muphy_lb.lattice.layout import RECORD
 from muphy_lb.model.model import A_STEP_AGO, BEFORE, COLLECT, Field, FieldValue, Model, Stage
+from muphy_lb.operators.moments import N_WITH_STRESS
 from muphy_lb.parallel.exchange import Halo, HaloExchange, bind_exchanges
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
 from muphy_lb.parallel.transports import ExchangeTasks
@@ -257,8 +258,8 @@ class _Cornered:
 
 
 class EdgeMoments(NamedTuple):
-    """Moments of a rank's own edge nodes, (4 n_edge,), and of its ghost nodes, (4 n_ghosts,); and the address of the
-    first of these in fields."""
+    """Moments and stress of a rank's own edge nodes, (N_WITH_STRESS n_edge,), and of its ghost nodes, as many times
+    n_ghosts; and the address of the first of these in fields."""
 
     own: object
     others: object
@@ -266,9 +267,9 @@ class EdgeMoments(NamedTuple):
 
 
 class _OfMoments:
-    """The four moments of the edge nodes and, behind them in the array, of the ghost nodes."""
+    """Moments and stress of the edge nodes and, behind them in the array, of the ghost nodes."""
 
-    is_state, n_rows, row, exchanges = False, 4, 0, NOT_EXCHANGED
+    is_state, n_rows, row, exchanges = False, N_WITH_STRESS, 0, NOT_EXCHANGED
 
     def __init__(self, backend, domain: LocalDomain, shares):
         layer, n_edge = domain.ghost_layer, domain.n_edge

@@ -18,6 +18,7 @@ from muphy_lb.domain import LocalDomain, ScalarBoundary, ScalarSet, Streaming
 from muphy_lb.domain.scalar_streaming import courses_of
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import OPEN, Equilibrium, Operator, at_openings
+from muphy_lb.operators.moments import N_WITH_STRESS
 
 # The flow's populations among what a stage reads and writes: those that a node is about to load, and those that it has
 # stored: behind the collision in this step, elsewhere in the step before.
@@ -145,7 +146,7 @@ class Field:
     #: stage (each stage has bits of its own; or one kind of node writes what another reads), also where some of it has
     #: crossed to another rank already
     guarded: bool = False
-    #: whether it holds the four moments of the edge nodes and of ghost nodes only, for a ``REFILL``
+    #: whether it holds the moments and the stress of the edge nodes and of ghost nodes only, for a ``REFILL``
     of_moments: bool = False
     #: flags of nodes with which it starts (``BORDER`` or ``BESIDE_WALL``), if not with zeros
     initial: Provided | None = None
@@ -157,7 +158,7 @@ class Field:
         """Names of its components."""
         if self.streaming is not None:
             return [f"{each.name}_{q}" for each in self.streaming.sets for q in range(self.streaming.lattice.q)]
-        n_rows = 4 if self.of_moments else self.n_rows
+        n_rows = N_WITH_STRESS if self.of_moments else self.n_rows
         return [self.name] if n_rows == 1 else [f"{self.name}_{k}" for k in range(n_rows)]
 
     @property
@@ -247,9 +248,10 @@ class Stage:
     the collision, has no operator: it makes a list of its nodes for stages behind it and, in the next step, ahead of
     it. If it chooses them by the field ``occupied``, the collision of the next step looks for fluid only near where
     that field was not 0, so no stage behind it may bring fluid elsewhere. ``REFILL``, behind the collision, replaces
-    populations at its nodes by ``update(f, moments, n, parameters)`` with the mean moments of those neighbours where
-    ``sources`` holds; its second operator computes moments; those of other ranks are in the last field that it reads,
-    which a stage has filled that writes it by an operator of moments.
+    populations at its nodes by ``update(f, moments, n, parameters)`` with the means over those neighbours where
+    ``sources`` holds; its second operator computes what they are the means of
+    (:func:`muphy_lb.operators.moments.with_stress`); those of other ranks are in the last field that it reads, which a
+    stage has filled that writes it by this operator.
     """
 
     name: str  #: name of its tasks in traces

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from muphy_lb.lattice import added, combined
+from muphy_lb.lattice import added, combined, second_moment
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, Equilibrium
 from muphy_lb.operators.forces import UNIFORM
 from muphy_lb.operators.operator import Operator, constants, joined, named, rest_populations
@@ -14,6 +14,7 @@ from muphy_lb.operators.unroll import unroll
 
 #: Share of the body force in the momentum of populations before, and after, their collision.
 BEFORE_COLLISION, AFTER_COLLISION = 0.5, -0.5
+N_WITH_STRESS = 10  # numbers that :func:`with_stress` computes
 
 
 def macroscopic(half_force: float, equilibrium: Equilibrium = COMPRESSIBLE, force: Operator = UNIFORM) -> Operator:
@@ -52,6 +53,38 @@ def _macroscopic(half_force: float, equilibrium: Equilibrium, force: Operator) -
     when = "before" if half_force == BEFORE_COLLISION else "after"
     name = f"macroscopic-{when}-{equilibrium.name}-{force.name}"
     return Operator(name, reference, node, force.parameters)
+
+
+@cache
+def with_stress(half_force: float, equilibrium: Equilibrium, force: Operator) -> Operator:
+    """The operator of (rho - 1, ux, uy, uz) and of the stress, the second moment of f - f^eq + S/2 before the collision
+    and of f - f^eq - S/2 behind it, a symmetric tensor as in :mod:`muphy_lb.operators.hermite`. Cached: one object for
+    equal arguments, since compiled code is cached by operator."""
+    moments = _macroscopic(half_force, equilibrium, force)
+
+    def reference(stored, n, lattice, parameters):
+        found = moments.reference(stored, n, lattice, parameters)
+        f_eq = equilibrium.populations(1.0 + found[0], found[1:], lattice)
+        source = equilibrium.source(found[1:], force.reference(n, parameters), lattice)
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = second_moment(
+            stored + rest_populations(lattice) - f_eq + half_force * source, lattice
+        )
+        return np.concatenate((found, [xx, yy, zz, 2.0 * xy, 2.0 * yz, 2.0 * xz]))
+
+    def node(lattice, precision, jit, at):
+        state_at = state_node(lattice, precision, jit, equilibrium, half_force)
+        stress_at = stress_node(lattice, precision, jit, equilibrium, half_force)
+        force_at = force.node(lattice, precision, jit, at)
+
+        def moments_and_stress(f, n, parameters):
+            body_force = force_at(n, parameters)
+            state = state_at(f, body_force)
+            xx, yy, zz, xy, yz, zx = stress_at(f, state, body_force)
+            return state[0], state[1], state[2], state[3], xx, yy, zz, xy, yz, zx
+
+        return jit(moments_and_stress)
+
+    return Operator(f"{moments.name}-stress", reference, node, force.parameters)
 
 
 @cache
@@ -131,17 +164,17 @@ def state_node(lattice, precision, jit, equilibrium: Equilibrium, half_force: fl
     return jit(unroll(state))
 
 
-def stress_node(lattice, precision, jit, equilibrium: Equilibrium):
-    """Node function ``(f, state, force)`` -> Pi = sum c c (f - f^eq + S/2) of populations before collision. It is sum c
-    c f minus (rho - rho_0) / 3 along the axes of the lattice minus the second moment of f^eq - S/2. A symmetric tensor
-    as in :mod:`muphy_lb.operators.hermite`, in stored units."""
+def stress_node(lattice, precision, jit, equilibrium: Equilibrium, half_force: float = BEFORE_COLLISION):
+    """Node function ``(f, state, force)`` -> Pi = sum c c (f - f^eq + S/2) of populations before collision, and with
+    - S/2 of those behind it. It is sum c c f minus (rho - rho_0) / 3 along the axes of the lattice minus the second
+    moment of f^eq - S/2, or + S/2. A symmetric tensor as in :mod:`muphy_lb.operators.hermite`, in stored units."""
     second, real = equilibrium.moments(precision, jit).second, precision.real
     axes = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
     products = np.array([lattice.c[:, a] * lattice.c[:, b] * (1 + (a != b)) for a, b in axes])
     product = tuple(tuple(real(x) for x in row) for row in products)
     at_rest = tuple(real(float(lattice.moment(pair))) for pair in axes)
     along = tuple(real(row.any()) for row in products)
-    count, pair_count, zero, one, minus_half = len(axes), lattice.q // 2, real(0), real(1), real(-0.5)
+    count, pair_count, zero, one, minus_half = len(axes), lattice.q // 2, real(0), real(1), real(-half_force)
 
     def stress(f, state, force):
         second_moment = second(state, force, one, minus_half)

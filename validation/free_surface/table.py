@@ -1,10 +1,11 @@
 """Validation cases of free surfaces."""
 
 from muphy_lb.validation.free_surface.drops import surface_contact, surface_drop
+from muphy_lb.validation.free_surface.faraday import surface_faraday
 from muphy_lb.validation.free_surface.films import surface_film
 from muphy_lb.validation.free_surface.oscillations import surface_gas_spring, surface_sloshing, surface_waves
 from muphy_lb.validation.free_surface.shaking import surface_shaking
-from muphy_lb.validation.free_surface.tanks import dam_break, surface_rest
+from muphy_lb.validation.free_surface.tanks import dam_break, dry_bed, surface_rest
 
 CASES = (
     surface_rest,
@@ -12,8 +13,10 @@ CASES = (
     surface_waves,
     surface_sloshing,
     surface_shaking,
+    surface_faraday,
     surface_gas_spring,
     surface_drop,
     surface_contact,
     dam_break,
+    dry_bed,
 )

@@ -2,11 +2,12 @@
 
 The front along the floor is compared with two columns of Martin and Moyce; they measured it behind a gate that opened
 in a finite time, so one shift of the time is fitted to each table. Times are in sqrt(a / 2 g), lengths in the width a
-of the column.
+of the column. A square column at a Reynolds number that voxels resolve is compared with itself on a finer grid.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from math import inf, sqrt
 from types import MappingProxyType
 
@@ -165,3 +166,45 @@ def _front_rows(what: str, table: np.ndarray, time: np.ndarray, fronts: np.ndarr
     best = min(np.linspace(0.0, LONGEST_SHIFT, 251), key=far)
     yield absolute(f"{what}: front up to {farthest:g} a, farthest [a]", 0.0, far(best), DAM_TOLERANCE)
     yield at_most(f"{what}: shift of time (searched up to 0.25)", LONGEST_SHIFT, best)
+
+
+COLLISIONS, FRONT_WIDTHS, FINEST, PLACES = ("regularised", "trt"), (16, 32), 128, (2.0, 3.0, 4.0)
+ARRIVALS = (1.175, 1.903, 2.743)  # of the finest column, computed with trt and fp64
+FRONT_SPEED, FRONT_REYNOLDS, FRONT_DEPTH = 0.05, 400.0, 0.02  # sqrt(g a); of it and a; depth over a that counts
+FRONT_SAMPLES, LATEST_ARRIVAL, ARRIVAL = 200, 4.0, 0.05
+
+
+@case("dry-bed", "arrival of the front of a square column on a dry floor, Re 400: the same with a finer grid")
+def dry_bed(settings: Settings) -> Iterator:
+    """Times at which the front of a column that collapses arrives at places along the floor."""
+    refuse(settings)
+    finest = ARRIVALS if settings.quick else arrivals(FINEST, "trt", settings)
+    for collision, width in product(COLLISIONS, FRONT_WIDTHS):
+        if settings.quick and (collision, width) != (COLLISIONS[0], FRONT_WIDTHS[0]):
+            continue
+        for place, exact, found in zip(PLACES, finest, arrivals(width, collision, settings), strict=True):
+            what = f"{collision}, a = {width} cells: arrival at {place:g} a [sqrt(a / g)]"
+            yield relative(what, exact, found, ARRIVAL)
+    if settings.quick:
+        yield "quick: one width and collision, beside recorded times of the finest grid"
+
+
+def arrivals(width: int, collision: str, settings: Settings) -> list[float]:
+    """Times at which columns at ``PLACES`` are deeper than ``FRONT_DEPTH`` widths, in sqrt(a / g)."""
+    gravity, unit = FRONT_SPEED**2 / width, width / FRONT_SPEED
+    geometry = {"shape": TANK, "options": {"length": round(5.5 * width), "height": round(1.5 * width)}}
+    liquid = ({"box_m": [[-1.0, -1.0, -1.0], [width - 0.5, width - 0.5, 1.0]]},)
+    viscosity = FRONT_SPEED * width / FRONT_REYNOLDS
+    more = {"liquid": liquid, "lattice": {"collision": collision}}
+    simulation = liquid_flow(settings, geometry, viscosity, (0.0, -gravity, 0.0), **more)
+    at, time, depths = np.array([round(place * width) for place in PLACES]), [0.0], [np.zeros(len(PLACES))]
+    while depths[-1].min() < FRONT_DEPTH * width and time[-1] < LATEST_ARRIVAL:
+        simulation.step(max(1, round(unit / FRONT_SAMPLES)))
+        height = columns(simulation)
+        time.append(simulation.step_number / unit)
+        depths.append(0.5 * (height[at - 1] + height[at]))
+    first = [int(np.argmax(depth >= FRONT_DEPTH * width)) for depth in np.array(depths).T]
+    return [
+        float(np.interp(FRONT_DEPTH * width, (depths[i - 1][k], depths[i][k]), (time[i - 1], time[i]))) if i else inf
+        for k, i in enumerate(first)
+    ]

@@ -108,8 +108,9 @@ def walls(backend, rule, buffer, walls: records.WallArrays, crossing: Crossing):
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     """Vectorised over warps of nodes."""
-    skeleton = skeletons.moments(macroscopic, state.locations, backend.lattice, backend.precision)
-    arguments = (state.buffer, *state.table, nodes.first, nodes.last, out.reshape(4, -1), values)
+    rows = out.reshape(-1, nodes.last - nodes.first)
+    skeleton = skeletons.moments(macroscopic, len(rows), state.locations, backend.lattice, backend.precision)
+    arguments = (state.buffer, *state.table, nodes.first, nodes.last, rows, values)
     return bound(skeleton, *arguments)
 
 

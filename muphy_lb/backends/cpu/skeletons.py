@@ -20,6 +20,7 @@ from muphy_lb.domain.runs import LINE_UNIT
 from muphy_lb.lattice.exact_sums import in_two_parts
 from muphy_lb.lattice.layout import RECORD
 from muphy_lb.operators.saturation import node as saturation_node
+from muphy_lb.operators.unroll import unroll
 
 # With fewer nodes the barrier between threads costs more than parallel work saves.
 NODES_PER_THREAD = 4096
@@ -324,9 +325,9 @@ def outflow(field, value, target, links):
 
 
 @cache
-def moments(macroscopic_operator, locations, lattice, precision):
-    """Write rho - 1, ux, uy, uz of the nodes of a range."""
-    macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
+def moments(macroscopic_operator, count: int, locations, lattice, precision):
+    """Write what an operator computes, ``count`` numbers, of the nodes of a range."""
+    macroscopic, write = macroscopic_operator.compile(lattice, precision, node_jit), set_all(count)
     q_count, real = lattice.q, precision.real
     load = gather(split(locations), q_count)
 
@@ -336,11 +337,20 @@ def moments(macroscopic_operator, locations, lattice, precision):
             block = np.empty((q_count, WARP), real)
             load(block, buffer, lines, bases, warp)
             for n in range(max(first, warp * WARP), min(last, (warp + 1) * WARP)):
-                deviation, ux, uy, uz = macroscopic(block[:, n % WARP], n, parameters)
-                i = n - first
-                out[0, i], out[1, i], out[2, i], out[3, i] = deviation, ux, uy, uz
+                write(out[:, n - first], macroscopic(block[:, n % WARP], n, parameters))
 
     return skeleton
+
+
+@cache
+def set_all(count: int):
+    """Function that sets ``count`` places to the numbers of a tuple."""
+
+    def write(places, numbers):
+        for k in range(count):
+            places[k] = numbers[k]
+
+    return node_jit(unroll(write))
 
 
 @cache

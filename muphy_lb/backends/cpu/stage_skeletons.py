@@ -14,11 +14,13 @@ from muphy_lb.backends.cpu.skeletons import (
     first_address,
     loop_jit,
     node_jit,
+    set_all,
     sweep_jit,
 )
 from muphy_lb.domain import ROW, WARP, entry, is_entry
 from muphy_lb.domain.lookup import LAYER, corner_node, n_corners
 from muphy_lb.lattice.layout import RECORD
+from muphy_lb.operators.moments import N_WITH_STRESS
 
 
 @cache
@@ -119,14 +121,14 @@ def change(buffer, there, f, changed):
 def mean_moments(macroscopic_operator, locations, n_neighbours, lattice, precision):
     """Function that averages the moments of the sources among a node's neighbours; those of other ranks are known."""
     macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
-    find = population_addresses(locations, lattice.q)
+    find, write = population_addresses(locations, lattice.q), set_all(N_WITH_STRESS)
 
     @node_jit
     def average(memory, populations, addresses, sources, others, parameters, mean):
-        entries, there, f = memory
+        entries, there, f, found = memory
         buffer, lines, bases = populations
         array, mask, first = sources
-        n_others, count = others.size // 4, 0
+        n_others, count = others.size // mean.size, 0
         mean[:] = 0
         for k in range(n_neighbours):
             a = addresses[k]
@@ -140,11 +142,8 @@ def mean_moments(macroscopic_operator, locations, n_neighbours, lattice, precisi
             find(entries, lines, bases, a, there)
             for q in range(f.size):
                 f[q] = buffer[there[q]]
-            deviation, ux, uy, uz = macroscopic(f, a, parameters)
-            mean[0] += deviation
-            mean[1] += ux
-            mean[2] += uy
-            mean[3] += uz
+            write(found, macroscopic(f, a, parameters))
+            mean += found
         if count:
             mean /= count
 
@@ -163,13 +162,15 @@ def refill(operators, locations, n_neighbours, lattice, precision):
         own, of_moments = values
         for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
             entries, there = np.empty(q_count, np.int64), np.empty(q_count, np.int64)
-            f, mean, addresses = np.empty(q_count, real), np.empty(4, real), np.empty(n_neighbours, np.int64)
+            f, mean, found = np.empty(q_count, real), np.empty(N_WITH_STRESS, real), np.empty(N_WITH_STRESS, real)
+            addresses = np.empty(n_neighbours, np.int64)
             start = first + chunk * CHUNK_NODES
             for n in range(start, min(last, start + CHUNK_NODES)):
                 if not array[n] & mask:
                     continue
                 find_neighbours(addresses, n_neighbours, near, n)
-                average((entries, there, f), (buffer, lines, bases), addresses, sources, others, of_moments, mean)
+                memory = entries, there, f, found
+                average(memory, (buffer, lines, bases), addresses, sources, others, of_moments, mean)
                 update(f, mean, n, own)
                 find(entries, lines, bases, n, there)
                 for q in range(q_count):

@@ -279,7 +279,8 @@ def walls(backend, rule, buffer, walls: records.WallArrays, crossing: Crossing):
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     """One thread per node."""
-    kernel = skeletons.moments(macroscopic, populations_of(state), backend.lattice, backend.precision)
+    count = out.size // (nodes.last - nodes.first)
+    kernel = skeletons.moments(macroscopic, count, populations_of(state), backend.lattice, backend.precision)
     return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out, values), queue=nodes.queue)
 
 

@@ -211,11 +211,20 @@ def outflow(field, value, target, place, left, node):
 
 
 @cache
-def moments(macroscopic_operator, populations: Populations, lattice, precision):
-    """Write rho - 1, ux, uy, uz of the nodes of a range."""
+def moments(macroscopic_operator, n_moments: int, populations: Populations, lattice, precision):
+    """Write what an operator computes, ``n_moments`` numbers of which the first is in stored units."""
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
     load = reader(populations, precision)
     q_count, real, per_unit = lattice.q, precision.real, precision.real(1 / precision.unit)
+
+    n_more = n_moments - 1
+
+    def write_rest(out, i, count, found):
+        for k in range(n_more):
+            i += count
+            out[i] = found[k + 1]
+
+    write = device_jit(unroll(write_rest))
 
     @kernel_jit
     def kernel(buffer, lines, bases, first, last, out, parameters):
@@ -224,11 +233,9 @@ def moments(macroscopic_operator, populations: Populations, lattice, precision):
         if n < last:
             f = cuda.local.array(q_count, real)
             load(buffer, lines, bases, n, f)
-            deviation, ux, uy, uz = macroscopic(f, n, parameters)
-            out[i] = deviation * per_unit
-            out[i + count] = ux
-            out[i + count + count] = uy
-            out[i + count + count + count] = uz
+            found = macroscopic(f, n, parameters)
+            out[i] = found[0] * per_unit
+            write(out, i, count, found)
 
     return kernel
 

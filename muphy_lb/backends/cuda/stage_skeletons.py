@@ -22,6 +22,8 @@ from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.backends.cuda.vectors import load_words, store_four
 from muphy_lb.lattice.layout import RECORD, WARP
+from muphy_lb.operators.moments import N_WITH_STRESS
+from muphy_lb.operators.unroll import unroll
 
 LISTED_BLOCK, CHOOSING_BLOCK = 128, 256
 NODES_PER_THREAD = 16  # nodes that a thread looks at to find the chosen ones, a byte each
@@ -357,20 +359,21 @@ LISTED_WARPS = LISTED_BLOCK // WARP
 
 @cache
 def refill(operators, populations: Populations, n_neighbours, lattice, precision):
-    """Replace the populations of the chosen nodes by those that follow from the mean moments of their sources. The
+    """Replace the populations of the chosen nodes by those that follow from means over their sources. The
     threads of a block look at one candidate each. They are few who are chosen; each of these gets a warp, a thread of
-    it for every neighbour, so that populations of all neighbours are read at once."""
+    it for every neighbour, so that populations of all neighbours are read at once, and then one for every moment."""
     update = operators[0].compile(lattice, precision, strict_jit)
     q_count, real, near = lattice.q, precision.real, find_neighbour(n_neighbours)
     write_moments = _write_moments(operators[1], populations, lattice, precision)
-    mean_of, store = _mean(n_neighbours, precision), writer(populations, precision)
+    mean_of, store, n_moments = _mean(n_neighbours, precision), writer(populations, precision), N_WITH_STRESS
 
     @kernel_jit
     def kernel(buffer, lines, bases, near_table, candidates, sources, others, values):
         chosen = cuda.shared.array(LISTED_BLOCK, np.uint32)
         count = cuda.shared.array(1, np.int32)
         is_source = cuda.shared.array((LISTED_WARPS, WARP), np.uint8)
-        moments = cuda.shared.array((LISTED_WARPS, WARP, 4), real)
+        moments = cuda.shared.array((LISTED_WARPS, WARP, n_moments), real)
+        means = cuda.shared.array((LISTED_WARPS, n_moments), real)
         known, mask, first_other = sources
         rest = first_other, others, values[1]
         warp, k, n_candidates = cuda.threadIdx.x // WARP, cuda.threadIdx.x % WARP, number_of(candidates)
@@ -389,9 +392,12 @@ def refill(operators, populations: Populations, n_neighbours, lattice, precision
                     is_source[warp, k] = known[address] & mask != 0
                     write_moments((buffer, lines, bases), address, is_source[warp, k], rest, moments[warp, k])
                 cuda.syncthreads()
+                if place < n_chosen and k < n_moments:
+                    means[warp, k] = mean_of(is_source[warp], moments[warp], k)
+                cuda.syncthreads()
                 if place < n_chosen and k == 0:
                     f = cuda.local.array(q_count, real)
-                    update(f, mean_of(is_source[warp], moments[warp]), chosen[place], values[0])
+                    update(f, means[warp], chosen[place], values[0])
                     store(buffer, lines, bases, chosen[place], f)
                 cuda.syncthreads()
 
@@ -405,49 +411,43 @@ def whole(n):
 
 
 def _mean(n_neighbours: int, precision):
-    """Device function: mean moments of the sources among the neighbours of a node, in the order of directions."""
+    """Device function: mean of moment i over the sources among the neighbours of a node, in the order of directions."""
     zero, one = precision.real(0), precision.real(1)
 
-    def mean(is_source, moments):
-        count, deviation, ux, uy, uz = zero, zero, zero, zero, zero
+    def mean(is_source, moments, i):
+        count, found = zero, zero
         for k in range(n_neighbours):
             if is_source[k]:
                 count += one
-                deviation += moments[k, 0]
-                ux += moments[k, 1]
-                uy += moments[k, 2]
-                uz += moments[k, 3]
-        scale = one / max(count, one)
-        return deviation * scale, ux * scale, uy * scale, uz * scale
+                found += moments[k, i]
+        return found * (one / max(count, one))
 
     return strict_jit(mean)
 
 
-def _write_moments(macroscopic_operator, populations: Populations, lattice, precision):
-    """Device function: writes the moments at an address of fields, if they are wanted."""
-    moments_at = _moments_at(macroscopic_operator, populations, lattice, precision)
-
-    def write(populations, address, is_wanted, rest, out):
-        if is_wanted:
-            first_other, others, parameters = rest
-            out[0], out[1], out[2], out[3] = moments_at(populations, address, first_other, others, parameters)
-
-    return device_jit(write)
-
-
-def _moments_at(macroscopic_operator, populations: Populations, lattice, precision):
-    """Device function: moments at an address of fields, of a node of this rank or of another."""
-    macroscopic = macroscopic_operator.compile(lattice, precision, strict_jit)
-    load = reader(populations, precision)
+def _write_moments(moments_operator, populations: Populations, lattice, precision):
+    """Device function: writes the moments at an address of fields, of a node of this rank or of another, if they are
+    wanted."""
+    moments_at = moments_operator.compile(lattice, precision, strict_jit)
+    load, n_moments = reader(populations, precision), N_WITH_STRESS
     q_count, real = lattice.q, precision.real
 
-    def moments(populations, address, first_other, others, parameters):
-        buffer, lines, bases = populations
-        if address >= first_other:
-            i, n_others = np.int64(address) - first_other, others.size // 4
-            return others[i], others[i + n_others], others[i + 2 * n_others], others[i + 3 * n_others]
-        n, f = np.uint32(address), cuda.local.array(q_count, real)
-        load(buffer, lines, bases, n, f)
-        return macroscopic(f, n, parameters)
+    def write_own(populations, n, parameters, out):
+        f = cuda.local.array(q_count, real)
+        load(*populations, n, f)
+        found = moments_at(f, n, parameters)
+        for i in range(n_moments):
+            out[i] = found[i]
 
-    return device_jit(moments)
+    write_own = device_jit(unroll(write_own))
+
+    def write(populations, address, is_wanted, rest, out):
+        first_other, others, parameters = rest
+        if is_wanted and address >= first_other:
+            place = np.int64(address) - first_other
+            for i in range(n_moments):
+                out[i] = others[place + i * (others.size // n_moments)]
+        elif is_wanted:
+            write_own(populations, np.uint32(address), parameters, out)
+
+    return device_jit(write)

@@ -13,6 +13,7 @@ from muphy_lb.domain.lookup import LAYER, corners, nearest_node, places_of
 from muphy_lb.lattice import added
 from muphy_lb.lattice.exact_sums import in_two_parts
 from muphy_lb.lattice.layout import RECORD
+from muphy_lb.operators.moments import N_WITH_STRESS
 from muphy_lb.operators.saturation import reference as taken_up
 
 
@@ -150,11 +151,13 @@ def refill(backend, operators, state: State, table, sources: records.Chosen, oth
 
     def replace():
         n = _chosen(nodes)
-        whole, received = NodeRange(0, state.n_nodes), moments.reshape(4, -1)
-        known = np.zeros((4, sources.array.size), received.dtype)  # own moments are rounded as those that travel
+        whole, received = NodeRange(0, state.n_nodes), moments.reshape(N_WITH_STRESS, -1)
+        known = np.zeros(
+            (N_WITH_STRESS, sources.array.size), received.dtype
+        )  # own moments are rounded as those that travel
         known[:, : state.n_nodes] = backend.macroscopic(macroscopic, state, whole, of_moments)
         known[:, first : first + received.shape[1]] = received
-        total, count = np.zeros((4, n.size)), np.zeros(n.size)
+        total, count = np.zeros((N_WITH_STRESS, n.size)), np.zeros(n.size)
         for neighbour in table.addresses[:, n]:
             is_source = sources.array[neighbour] & sources.mask != 0
             total += np.where(is_source, known[:, neighbour], 0.0)
@@ -359,10 +362,11 @@ def walls(backend, rule, buffer, walls: records.WallArrays, crossing: Crossing):
 
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
-    """out = rows rho - 1, ux, uy, uz."""
+    """out = rows rho - 1, ux, uy, uz, and what else the operator computes."""
 
     def measure():
-        out.reshape(4, -1)[...] = backend.macroscopic(macroscopic, state, nodes, values)
+        found = backend.macroscopic(macroscopic, state, nodes, values)
+        out.reshape(len(found), -1)[...] = found
 
     return measure
 

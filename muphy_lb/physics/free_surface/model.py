@@ -31,7 +31,7 @@ from muphy_lb.model.model import (
     Where,
 )
 from muphy_lb.operators import COMPRESSIBLE, Operator
-from muphy_lb.operators.moments import AFTER_COLLISION, macroscopic
+from muphy_lb.operators.moments import AFTER_COLLISION, with_stress
 from muphy_lb.physics.free_surface.bubbles import Bubbles
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION
 from muphy_lb.physics.free_surface.cells import (
@@ -66,7 +66,7 @@ from muphy_lb.physics.free_surface.operators.conversion import (
     MARK,
     TAKE,
     TURN,
-    start_at_equilibrium,
+    start_with_stress,
 )
 from muphy_lb.physics.free_surface.operators.exchange import exchange
 
@@ -142,7 +142,7 @@ def _surface(mask: int) -> Where:
 
 def _conversion(force: Operator, force_parameters, has_bubbles: bool) -> tuple[Stage, ...]:
     """The stages behind the collision."""
-    moments = macroscopic(AFTER_COLLISION, COMPRESSIBLE, force)
+    moments = with_stress(AFTER_COLLISION, COMPRESSIBLE, force)
     given, reads, bared = {**OWN, BUBBLE: FieldValue(BUBBLE)}, (CELLS, BUBBLES), _surface(BARED)
     inherit = Stage("inherit", (INHERIT,), given, reads, (BUBBLE,), bared)
     take = Stage("take", (TAKE,), OWN, (STORED, CELLS, FILLS), (FILL, MASS), _surface(INTERFACE))
@@ -158,7 +158,7 @@ def _conversion(force: Operator, force_parameters, has_bubbles: bool) -> tuple[S
         *(replace(stage, beside_bulk=True) for stage in beside),
         Stage(
             "refill",
-            (start_at_equilibrium(force), moments),
+            (start_with_stress(force), moments),
             force_parameters,
             reads=(CELLS, MOMENTS_BESIDE),
             where=_surface(WETTED),

@@ -10,9 +10,9 @@ from functools import cache
 
 import numpy as np
 
-from muphy_lb.lattice import added, combined
-from muphy_lb.operators import COMPRESSIBLE, Operator
-from muphy_lb.operators.operator import constants, named, rest_populations
+from muphy_lb.lattice import added
+from muphy_lb.operators import COMPRESSIBLE, Operator, hermite
+from muphy_lb.operators.operator import named, rest_populations
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.free_surface.cells import (
     BARED,
@@ -289,30 +289,39 @@ INHERIT = Operator("inherit", _inherit, _inherit_node, named(CELL, BUBBLE))
 
 
 @cache
-def start_at_equilibrium(force: Operator) -> Operator:
-    """Operator of a ``REFILL`` stage: populations behind the collision of mean density and velocity, in equilibrium but
-    for the half of the body force that they have behind it."""
+def start_with_stress(force: Operator) -> Operator:
+    """Operator of a ``REFILL`` stage: populations behind the collision of mean density, velocity and stress, with the
+    half of the body force that they have behind it. In equilibrium a cell would for a step have the viscosity 1/6."""
 
     def reference(f, moments, n, lattice, parameters):
-        rho, u, half = 1.0 + moments[0], moments[1:], 0.5 * force.reference(n, parameters)
-        pushed = 3.0 * lattice.w[:, None] * combined(lattice.c, np.broadcast_to(half, u.shape))
-        f[...] = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice) + pushed
+        rho, u, pushed = 1.0 + moments[0], moments[1:4], force.reference(n, parameters)
+        f_eq = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
+        xx, yy, zz, xy, yz, zx = moments[4:]
+        x, y, z = (lattice.c[:, k, None] for k in range(3))
+        along = x * x * xx + y * y * yy + z * z * zz + x * y * xy + y * z * yz + z * x * zx
+        stress = 4.5 * lattice.w[:, None] * (along - (xx + yy + zz) / 3.0)
+        f[...] = f_eq + stress + 0.5 * COMPRESSIBLE.source(u, np.broadcast_to(pushed, u.shape), lattice)
 
     def node(lattice, precision, jit, at):
-        real, q_count = precision.real, lattice.q
-        w, cx, cy, cz = constants(lattice, precision)
-        one, three, half, of_square, of_speed = (real(x) for x in (1, 3, 0.5, 4.5, 1.5))
+        real, pair_count = precision.real, lattice.q // 2
+        even_part, odd_part = hermite.even_part(lattice, precision, jit), hermite.odd_part(lattice, precision, jit)
+        first, second, _, _ = COMPRESSIBLE.moments(precision, jit)
+        one, half, zero, six = real(1), real(0.5), real(0), 6
         force_at = force.node(lattice, precision, jit, at)
 
         def start(f, moments, n, parameters):
-            deviation, ux, uy, uz = moments
-            fx, fy, fz = force_at(n, parameters)
-            rho, square = one + deviation, of_speed * (ux * ux + uy * uy + uz * uz)
-            jx, jy, jz = rho * ux + half * fx, rho * uy + half * fy, rho * uz + half * fz
-            for q in range(q_count):
-                along = cx[q] * ux + cy[q] * uy + cz[q] * uz
-                odd = three * (cx[q] * jx + cy[q] * jy + cz[q] * jz)
-                f[q] = w[q] * (deviation + odd + rho * (of_square * along * along - square))
+            body_force, rho = force_at(n, parameters), one + moments[0]
+            ux, uy, uz = moments[1], moments[2], moments[3]
+            state = moments[0], ux, uy, uz, rho * ux, rho * uy, rho * uz
+            second_moment = second(state, body_force, one, half)
+            whole = [zero] * six
+            for k in range(six):
+                whole[k] = second_moment[k] + moments[k + 4]
+            even, odd = even_part(moments[0], whole), odd_part(first(state, body_force, one, half))
+            f[0] = even[0]
+            for p in range(pair_count):
+                f[2 * p + 1] = even[p + 1] + odd[p + 1]
+                f[2 * p + 2] = even[p + 1] - odd[p + 1]
 
         return jit(unroll(start))
 
