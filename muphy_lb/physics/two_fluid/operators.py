@@ -61,6 +61,8 @@ ALMOST_FIRST = 0.9
 """Phase of a node below which a porous plate is closed to it."""
 SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
+HALF_VOXEL = math.tanh(0.5 * SHARPNESS)
+"""Phase half a voxel from the interface."""
 DISTANCE = 2.22
 """Voxels, of which phi is the distance d from the interface: least squares over its width, weighted by grad phi."""
 FLAT = 1e-5
@@ -531,18 +533,18 @@ FLUIDITY = ("fluidity_first", "fluidity_second")
 
 
 def _mixed(omega, stress, n, parameters):
-    phase = parameters[PHASE][n]
+    phase = np.clip(parameters[PHASE][n] / HALF_VOXEL, -1.0, 1.0)
     first, second = (parameters[name] for name in FLUIDITY)
     return 1.0 / (0.5 + 1.0 / ((1.0 + phase) * first + (1.0 - phase) * second))
 
 
 def _mixed_node(precision, jit, at):
     real, phase = precision.real, at[PHASE]
-    one, half = real(1), real(0.5)
+    one, half, per_phase = real(1), real(0.5), real(1.0 / HALF_VOXEL)
     first, second = (at[name] for name in FLUIDITY)
 
     def rate(omega, stress, n, parameters):
-        shown = parameters[phase][n]
+        shown = min(max(per_phase * parameters[phase][n], -one), one)
         fluidity = (one + shown) * parameters[first] + (one - shown) * parameters[second]
         return one / (half + one / fluidity)
 
