@@ -46,6 +46,7 @@ from muphy_lb.operators.unroll import unroll
 FIRST, SECOND, NEW_FIRST, NEW_SECOND = "first", "second", "new_first", "new_second"
 PHASE, STEEPNESS, STRENGTH = "phase", "steepness", "strength"
 NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
+PULL = ("pull_x", "pull_y", "pull_z")
 COTANGENT, ENTERING, TENSION = "contact_cotangent", "entering_share", "tension"
 UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
 """Of which a full node has so many; an amount is an integer of as many bits as the real numbers have."""
@@ -63,8 +64,8 @@ SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
 HALF_VOXEL = math.tanh(0.5 * SHARPNESS)
 """Phase half a voxel from the interface."""
-DISTANCE = 2.22
-"""Voxels, of which phi is the distance d from the interface: least squares over its width, weighted by grad phi."""
+PURE = 1e-4
+"""What 1 less the size of the phase is raised by, where the distance from the interface follows from it."""
 FLAT = 1e-5
 """Length of the gradient of phi below which there is no interface."""
 ALONG = 0.1
@@ -83,11 +84,15 @@ def _axes(lattice: Lattice) -> list[tuple[int, int, float]]:
     return found
 
 
-def _sent(own, other, along_u, along_n, lattice: Lattice) -> np.ndarray:
-    """(n,) whole units of a fluid that nodes send along a direction, from the amounts of it and of the other one."""
-    is_mixed = (own > 0.0) & (other > 0.0)
-    both = np.where(is_mixed, own * other / np.where(is_mixed, own + other, 1.0), 0.0)
-    return np.floor(float(lattice.w[1]) * (own * (1.0 + along_u / float(lattice.cs2)) + both * along_n) + 0.5)
+def _sent(own, along_u, pressed, lattice: Lattice) -> np.ndarray:
+    """(n,) whole units of a fluid that nodes send along a direction, with the amount that is pressed along it."""
+    return np.floor(float(lattice.w[1]) * (own * (1.0 + along_u / float(lattice.cs2)) + pressed) + 0.5)
+
+
+def _mixing(first, second) -> np.ndarray:
+    """(n,) square root of N_a N_b / (N_a + N_b)."""
+    is_mixed = (first > 0.0) & (second > 0.0)
+    return np.sqrt(np.where(is_mixed, first * second / np.where(is_mixed, first + second, 1.0), 0.0))
 
 
 def _advance(neighbours, n, lattice, parameters):
@@ -101,13 +106,14 @@ def _advance(neighbours, n, lattice, parameters):
     changes = np.zeros((2, n.size), np.int64)
     for k, axis, sign in _axes(lattice):
         near, leaves = neighbours[k], sign * momentum[axis][n]
-        beyond = amounts[0][near]
-        for colour, beta in enumerate((SHARPNESS, -SHARPNESS)):
-            parts = []
-            for at, way in ((n, sign), (near, -sign)):
-                own, other = (amounts[each][at].astype(real) for each in (colour, 1 - colour))
-                along = way * momentum[axis][at], beta * way * normal[axis][at]
-                parts.append(_sent(own, other, *along, own_lattice))
+        beyond, there = amounts[0][near], [values[near].astype(real) for values in amounts]
+        turned = 0.5 * SHARPNESS * (normal[axis][n] + normal[axis][near])
+        pressed = sign * turned * (1.0 + turned * turned / 6.0) * (_mixing(*here) * _mixing(*there))
+        for colour, towards in enumerate((1.0, -1.0)):
+            parts = [
+                _sent(own[colour], way * momentum[axis][at], way * sign * towards * pressed, own_lattice)
+                for own, at, way in ((here, n, sign), (there, near, -sign))
+            ]
             carried = np.where(leaves > 0.0, leaving[colour], UNITS[real] * enters[colour]) * leaves * passes
             opened = np.where(beyond == OPENING, np.floor(carried + 0.5), 0.0)
             changes[colour] -= np.where(beyond > LEAST_AMOUNT, parts[0] - parts[1], opened).astype(np.int64)
@@ -128,13 +134,9 @@ def _advance_node(lattice, precision, jit, at):
     lost = _summed([_lost_node(link, number, lattice, precision, jit, at) for number, link in enumerate(links)], jit)
 
     def pressed(n, a, b, parameters):
-        both_x, both_y, both_z = zero, zero, zero
         if a > zero and b > zero:
-            both = a * b / (a + b)
-            both_x = sharpness * parameters[normal_x][n] * both
-            both_y = sharpness * parameters[normal_y][n] * both
-            both_z = sharpness * parameters[normal_z][n] * both
-        return both_x, both_y, both_z
+            return parameters[normal_x][n], parameters[normal_y][n], parameters[normal_z][n], real(math.sqrt(a * b / (a + b)))
+        return zero, zero, zero, zero
 
     pressed = jit(pressed)
 
@@ -181,6 +183,7 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
     k, axis, along_axis = link
     real, integer = precision.real, INTEGERS[precision.real]
     sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
+    sixth = real(1.0 / 6.0)
     full, plate, almost_first = real(UNITS[precision.real]), real(PLATE), real(ALMOST_FIRST)
     entering, phase, normal = at[ENTERING], at[PHASE], at[NORMAL[axis]]
     sharpness, of_first, of_second, of_flow = real(SHARPNESS), 3 * number, 3 * number + 1, 3 * number + 2
@@ -201,10 +204,11 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
 
     def lost(neighbours, n, own, flow, pressed, beside, parameters):
         along = sign * flow[axis]
-        sent_a, sent_b = sent(own[0], own[1], along, sign * pressed[axis])
         a, b, both = real(beside[of_first]), real(beside[of_second]), zero
-        if a > zero and b > zero:
-            both = sharpness * parameters[normal][neighbours[k]] * (a * b / (a + b))
+        if a > zero and b > zero and pressed[3] > zero:
+            x = half * sharpness * (pressed[axis] + parameters[normal][neighbours[k]])
+            both = x * (one + x * x * sixth) * (pressed[3] * real(math.sqrt(a * b / (a + b))))
+        sent_a, sent_b = sent(own[0], own[1], along, sign * both)
         got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
         beyond = beside[of_first]
         if beyond > LEAST_AMOUNT:
@@ -264,114 +268,165 @@ def _slope(difference: np.ndarray, is_known: np.ndarray, axis: int, lattice: Lat
     return rise / np.where(width > 0.0, width, 1.0)
 
 
-def _orient(neighbours, n, lattice, parameters):
-    phase, own = parameters[PHASE], parameters[PHASE][n].astype(float)
-    difference, is_known = phase[neighbours].astype(float) - own, phase[neighbours] < NOWHERE
+def _half(phase: np.ndarray) -> np.ndarray:
+    """tanh(beta d / 2) of the phase tanh(beta d)."""
+    return phase / (1.0 + np.sqrt(np.maximum(1.0 - phase * phase, 0.0)))
+
+
+def _gradient(beside, own, is_known, wall, cosine, sharpness: float, lattice: Lattice) -> np.ndarray:
+    """(3, n) gradients of a phase tanh(sharpness d), with the slope along links into walls that a contact angle asks
+    for where the interface meets one."""
+    difference = beside - own
     gradient = np.array([_slope(difference, is_known, axis, lattice) for axis in range(3)])
-    wall = np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
     tangent = gradient - (gradient * wall).sum(axis=0) * wall
     along = np.linalg.norm(tangent, axis=0)
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG * np.linalg.norm(gradient, axis=0))
-    cotangent = parameters[COTANGENT][n].astype(float)
-    wetting = SHARPNESS * cotangent / np.sqrt(1.0 + cotangent * cotangent)
-    constant = own + wetting - 0.5 * wetting * own * own
-    below = 2.0 * constant / (1.0 + np.sqrt(1.0 + 2.0 * wetting * constant))
-    expected = tangent + (own - below) * wall
+    wetting = np.tanh(sharpness * cosine)
+    expected = tangent + (own - (own + wetting) / (1.0 + own * wetting)) * wall
     more = np.where(is_known, difference - lattice.c[1:] @ expected, 0.0)
     meeting = expected + np.einsum("k,ka,kn->an", lattice.w[1:] / float(lattice.cs2), lattice.c[1:], more)
-    gradient = np.where(is_met, meeting, gradient)
-    size = np.linalg.norm(gradient, axis=0)
-    is_flat = size <= FLAT
-    for name, component in zip(NORMAL, gradient, strict=True):
+    return np.where(is_met, meeting, gradient)
+
+
+def _orient(neighbours, n, lattice, parameters):
+    own, beside = (parameters[PHASE][at].astype(float) for at in (n, neighbours))
+    is_known = beside < NOWHERE
+    beside = np.where(is_known, beside, own)
+    wall = np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
+    cotangent = parameters[COTANGENT][n].astype(float)
+    at_walls = is_known, wall, cotangent / np.sqrt(1.0 + cotangent * cotangent)
+    pull = _gradient(beside, own, *at_walls, SHARPNESS, lattice)
+    towards = _gradient(_half(beside), _half(own), *at_walls, 0.5 * SHARPNESS, lattice)
+    steep, size = np.linalg.norm(pull, axis=0), np.linalg.norm(towards, axis=0)
+    is_flat = (steep <= FLAT) | (size <= FLAT)
+    for name, component in zip(NORMAL, towards, strict=True):
         parameters[name][n] = np.where(is_flat, 0.0, component / np.where(is_flat, 1.0, size))
-    parameters[STEEPNESS][n] = np.where(is_flat, 0.0, 0.5 * size)
+    for name, component in zip(PULL, pull, strict=True):
+        parameters[name][n] = np.where(is_flat, 0.0, 0.5 * component)
+    parameters[STEEPNESS][n] = np.where(is_flat, 0.0, 0.5 * steep)
     parameters[STRENGTH][n] = np.where(is_flat, 0.0, parameters[STRENGTH][n])
 
 
 def _differences_node(lattice, precision, jit, phase: int):
     """Node function ``(neighbours, own, parameters)``: weighted sums over the neighbours that are there of vector times
-    difference of the phase, of squares of the vector's components, and of their products; all 0 without a difference.
+    difference of the phase, of vector times difference of the half phase, of squares of the vector's components, and of
+    their products; all 0 without a difference.
 
     All neighbours are read before anything depends on one of them.
     """
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    zero, nowhere = real(0), real(NOWHERE)
+    zero, nowhere, half_phase = real(0), real(NOWHERE), _half_phase_node(precision, jit)
 
     def sums(neighbours, own, parameters):
         beside = [zero] * count
         for k in range(count):
             beside[k] = parameters[phase][neighbours[k]]
-        gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
+        gx, gy, gz, hx, hy, hz = zero, zero, zero, zero, zero, zero
+        wide_x, wide_y, wide_z, xy, xz, yz = zero, zero, zero, zero, zero, zero
         differs = False
         for k in range(count):
             differs = differs | ((beside[k] != own) & (beside[k] < nowhere))
         if not differs:
-            return gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz
+            return (gx, gy, gz), (hx, hy, hz), (wide_x, wide_y, wide_z, xy, xz, yz)
+        own_half = half_phase(own)
         for k in range(count):
             if beside[k] < nowhere:
                 gx += w[k + 1] * cx[k + 1] * (beside[k] - own)
                 gy += w[k + 1] * cy[k + 1] * (beside[k] - own)
                 gz += w[k + 1] * cz[k + 1] * (beside[k] - own)
+                hx += w[k + 1] * cx[k + 1] * (half_phase(beside[k]) - own_half)
+                hy += w[k + 1] * cy[k + 1] * (half_phase(beside[k]) - own_half)
+                hz += w[k + 1] * cz[k + 1] * (half_phase(beside[k]) - own_half)
                 wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
                 wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
                 xy += w[k + 1] * cx[k + 1] * cy[k + 1]
                 xz += w[k + 1] * cx[k + 1] * cz[k + 1]
                 yz += w[k + 1] * cy[k + 1] * cz[k + 1]
-        return gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz
+        return (gx, gy, gz), (hx, hy, hz), (wide_x, wide_y, wide_z, xy, xz, yz)
 
     return jit(unroll(sums))
 
 
-def _orient_node(lattice, precision, jit, at):
-    real = precision.real
-    one, two, zero, half, per_width = real(1), real(2), real(0), real(0.5), real(1.0 / float(lattice.cs2))
-    flat, share, sharpness, least_width = real(FLAT), real(ALONG), real(SHARPNESS), real(LEAST_WIDTH)
-    phase, steepness, strength, cotangent_at = (at[name] for name in (PHASE, STEEPNESS, STRENGTH, COTANGENT))
-    x, y, z = (at[name] for name in NORMAL)
-    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
-    sums = _differences_node(lattice, precision, jit, phase)
+def _half_phase_node(precision, jit):
+    """Node function ``(phase)``: tanh(beta d / 2) at the distance d from the interface, of tanh(beta d)."""
+    one, zero, real = precision.real(1), precision.real(0), precision.real
+    return jit(lambda phase: phase / (one + real(math.sqrt(max(one - phase * phase, zero)))))
 
-    def orient(neighbours, n, parameters):
-        own, steep = parameters[phase][n], parameters[steepness][n]
-        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, own, parameters)
-        if sx == zero and sy == zero and sz == zero and steep == zero:
-            return  # what would be written is there
+
+def _gradient_node(lattice, precision, jit, sharpness: float):
+    """Node function ``(sums, wide, own, wall, cotangent)``: gradient of a phase, with the slope along links into walls
+    that a contact angle asks for where the interface meets one."""
+    real = precision.real
+    one, two, half, per_width = real(1), real(2), real(0.5), real(1.0 / float(lattice.cs2))
+    share, sharpness, least_width = real(ALONG), real(sharpness), real(LEAST_WIDTH)
+
+    def gradient(sums, wide, own, wall, cotangent):
+        sx, sy, sz = sums
+        wide_x, wide_y, wide_z, xy, xz, yz = wide
+        wx, wy, wz = wall
         gx, gy, gz = sx / max(wide_x, least_width), sy / max(wide_y, least_width), sz / max(wide_z, least_width)
-        wx, wy, wz = zero, zero, zero
-        if gx != zero or gy != zero or gz != zero:
-            wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
         if wx * wx + wy * wy + wz * wz > half:
             across = gx * wx + gy * wy + gz * wz
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
             along = tx * tx + ty * ty + tz * tz
             if along > share * share * (gx * gx + gy * gy + gz * gz):
-                cotangent = parameters[cotangent_at][n]
-                wetting = sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))
-                constant = own + wetting - half * wetting * own * own
-                below = two * constant / (one + real(math.sqrt(one + two * wetting * constant)))
+                wetting = real(math.tanh(sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))))
+                below = (own + wetting) / (one + own * wetting)
                 ex, ey, ez = tx + (own - below) * wx, ty + (own - below) * wy, tz + (own - below) * wz
                 gx = ex + per_width * (sx - wide_x * ex - xy * ey - xz * ez)
                 gy = ey + per_width * (sy - xy * ex - wide_y * ey - yz * ez)
                 gz = ez + per_width * (sz - xz * ex - yz * ey - wide_z * ez)
-        size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
-        nx, ny, nz, steep = zero, zero, zero, zero
-        if size > flat:
+        return gx, gy, gz
+
+    return jit(gradient)
+
+
+def _orient_node(lattice, precision, jit, at):
+    real = precision.real
+    one, zero, half, flat = real(1), real(0), real(0.5), real(FLAT)
+    phase, steepness, strength, cotangent_at = (at[name] for name in (PHASE, STEEPNESS, STRENGTH, COTANGENT))
+    x, y, z = (at[name] for name in NORMAL)
+    pull_x, pull_y, pull_z = (at[name] for name in PULL)
+    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
+    sums = _differences_node(lattice, precision, jit, phase)
+    gradient, half_phase = _gradient_node(lattice, precision, jit, SHARPNESS), _half_phase_node(precision, jit)
+    half_gradient = _gradient_node(lattice, precision, jit, 0.5 * SHARPNESS)
+
+    def orient(neighbours, n, parameters):
+        own, steep = parameters[phase][n], parameters[steepness][n]
+        of_phase, of_half, wide = sums(neighbours, own, parameters)
+        if of_phase[0] == zero and of_phase[1] == zero and of_phase[2] == zero and steep == zero:
+            return  # what would be written is there
+        wall = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
+        cotangent = parameters[cotangent_at][n]
+        gx, gy, gz = gradient(of_phase, wide, own, wall, cotangent)
+        hx, hy, hz = half_gradient(of_half, wide, half_phase(own), wall, cotangent)
+        steep, size = real(math.sqrt(gx * gx + gy * gy + gz * gz)), real(math.sqrt(hx * hx + hy * hy + hz * hz))
+        nx, ny, nz = zero, zero, zero
+        if steep > flat and size > flat:
             per = one / size
-            nx, ny, nz, steep = gx * per, gy * per, gz * per, half * size
+            nx, ny, nz, steep = hx * per, hy * per, hz * per, half * steep
         else:
+            gx, gy, gz, steep = zero, zero, zero, zero
             parameters[strength][n] = zero
         parameters[x][n] = nx
         parameters[y][n] = ny
         parameters[z][n] = nz
+        parameters[pull_x][n] = half * gx
+        parameters[pull_y][n] = half * gy
+        parameters[pull_z][n] = half * gz
         parameters[steepness][n] = steep
 
     return jit(orient)
 
 
 ORIENT = Operator(
-    "two-fluid-normal", _orient, _orient_node, named(PHASE, STEEPNESS, STRENGTH, COTANGENT, *NORMAL, *WALL_NORMAL)
+    "two-fluid-normal",
+    _orient,
+    _orient_node,
+    named(PHASE, STEEPNESS, STRENGTH, COTANGENT, *NORMAL, *PULL, *WALL_NORMAL),
 )
 
 
@@ -389,13 +444,16 @@ def _draw(neighbours, n, lattice, parameters):
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
     is_known = beyond | (beside != 0.0).any(axis=0)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
-    carried = np.maximum(1.0 - _reach(lattice) * parameters[PHASE][n] * divergence, 0.5)
-    parameters[STRENGTH][n] = -parameters[TENSION] * divergence / carried * parameters[STEEPNESS][n]
+    phase = np.clip(parameters[PHASE][n], -1.0, 1.0)
+    distance = np.log((1.0 + PURE + phase) / (1.0 + PURE - phase))
+    carried = np.maximum(1.0 - _reach(lattice) * distance * divergence, 0.5)
+    is_there = parameters[STEEPNESS][n] > 0.0
+    parameters[STRENGTH][n] = np.where(is_there, -parameters[TENSION] * divergence / carried, parameters[STRENGTH][n])
 
 
 def _reach(lattice: Lattice) -> float:
-    """Distance from the interface over the phase, for each direction along the interface."""
-    return DISTANCE / (lattice.dimension - 1)
+    """Distance from the interface over log((1 + phase) / (1 - phase)), for each direction along the interface."""
+    return 0.5 / SHARPNESS / (lattice.dimension - 1)
 
 
 def _normal_at_wall_node(precision, jit, at):
@@ -454,13 +512,15 @@ def _draw_node(lattice, precision, jit, at):
         return gx / max(wide_x, least_width) + gy / max(wide_y, least_width) + gz / max(wide_z, least_width)
 
     divergence = jit(unroll(divergence))
+    above = real(1.0 + PURE)
+    distance = jit(lambda phase: real(math.log((above + phase) / (above - phase))))
 
     def draw(neighbours, n, parameters):
         steep = parameters[steepness][n]
         if steep > zero:
             spread = divergence(neighbours, n, parameters)
-            carried = max(one - reach * parameters[phase][n] * spread, half)
-            parameters[strength][n] = -parameters[tension] * spread / carried * steep
+            carried = max(one - reach * distance(parameters[phase][n]) * spread, half)
+            parameters[strength][n] = -parameters[tension] * spread / carried
 
     return jit(draw)
 
@@ -474,12 +534,12 @@ DRAW = Operator(
 
 
 def _force(n, parameters):
-    return parameters[STRENGTH][n] * np.stack([parameters[name][n] for name in NORMAL])
+    return parameters[STRENGTH][n] * np.stack([parameters[name][n] for name in PULL])
 
 
 def _force_node(lattice, precision, jit, at):
     strength, unit, zero = at[STRENGTH], precision.real(precision.unit), precision.real(0)
-    x, y, z = (at[name] for name in NORMAL)
+    x, y, z = (at[name] for name in PULL)
 
     def force(n, parameters):
         drawn = unit * parameters[strength][n]
@@ -490,7 +550,7 @@ def _force_node(lattice, precision, jit, at):
     return jit(force)
 
 
-SURFACE_FORCE = Operator("two-fluid-force", _force, _force_node, named(STRENGTH, *NORMAL))
+SURFACE_FORCE = Operator("two-fluid-force", _force, _force_node, named(STRENGTH, *PULL))
 
 
 SECOND_ACCELERATION = ("second_acceleration_x", "second_acceleration_y", "second_acceleration_z")
