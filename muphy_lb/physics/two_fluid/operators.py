@@ -438,13 +438,18 @@ def _draw(neighbours, n, lattice, parameters):
     tangent = own - (own * wall).sum(axis=0) * wall
     along = np.linalg.norm(tangent, axis=0)
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG)
-    sine = 1.0 / np.sqrt(1.0 + cotangent * cotangent)
-    at_wall = sine * (tangent / np.where(is_met, along, 1.0) - cotangent * wall)
+    sine, ahead = 1.0 / np.sqrt(1.0 + cotangent * cotangent), tangent / np.where(is_met, along, 1.0)
+    at_wall = sine * (ahead - cotangent * wall)
     beyond = is_met & (parameters[PHASE][neighbours] >= NOWHERE)
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
     is_known = beyond | (beside != 0.0).any(axis=0)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
     phase = np.clip(parameters[PHASE][n], -1.0, 1.0)
+    c, w = lattice.c[1:], np.where(beyond, 3.0 * lattice.w[1:, None], 0.0)
+    turned = cotangent * (c @ (sine * (cotangent * ahead + wall))) * (c @ at_wall)
+    across = (c**2).sum(axis=1)[:, None] - (c @ ahead) ** 2 - (c @ wall) ** 2
+    seen = 1.0 - (w * (turned + across)).sum(axis=0) / (lattice.dimension - 1)
+    divergence = divergence / np.where(is_met, np.maximum(seen, 0.5), 1.0)
     distance = np.log((1.0 + PURE + phase) / (1.0 + PURE - phase))
     carried = np.maximum(1.0 - _reach(lattice) * distance * divergence, 0.5)
     is_there = parameters[STEEPNESS][n] > 0.0
@@ -456,52 +461,68 @@ def _reach(lattice: Lattice) -> float:
     return 0.5 / SHARPNESS / (lattice.dimension - 1)
 
 
-def _normal_at_wall_node(precision, jit, at):
-    """Node function ``(nx, ny, nz, n, parameters)``: whether the interface of a node meets a wall, and twice its normal
-    there less its normal at the node, as beyond the wall."""
+def _at_wall_node(precision, jit, at):
+    """Node function ``(nx, ny, nz, n, parameters)``: whether the interface of a node meets a wall, the normal of the
+    wall, the direction along it in which the interface lies, and cosine and sine of the contact angle."""
     real = precision.real
-    zero, one, half, two, share = real(0), real(1), real(0.5), real(2), real(ALONG)
+    zero, one, half, share = real(0), real(1), real(0.5), real(ALONG)
     cotangent_at = at[COTANGENT]
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
 
-    def beyond(nx, ny, nz, n, parameters):
+    def at_wall(nx, ny, nz, n, parameters):
         wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
         if wx * wx + wy * wy + wz * wz <= half:
-            return False, zero, zero, zero
+            return False, (wx, wy, wz), (zero, zero, zero), zero, one
         across = nx * wx + ny * wy + nz * wz
         tx, ty, tz = nx - across * wx, ny - across * wy, nz - across * wz
         along = real(math.sqrt(tx * tx + ty * ty + tz * tz))
         if along <= share:
-            return False, zero, zero, zero
-        cotangent = parameters[cotangent_at][n]
-        sine, per = two / real(math.sqrt(one + cotangent * cotangent)), one / along
-        return (
-            True,
-            sine * (tx * per - cotangent * wx) - nx,
-            sine * (ty * per - cotangent * wy) - ny,
-            sine * (tz * per - cotangent * wz) - nz,
-        )
+            return False, (wx, wy, wz), (zero, zero, zero), zero, one
+        cotangent, per = parameters[cotangent_at][n], one / along
+        sine = one / real(math.sqrt(one + cotangent * cotangent))
+        return True, (wx, wy, wz), (tx * per, ty * per, tz * per), sine * cotangent, sine
 
-    return jit(beyond)
+    return jit(at_wall)
+
+
+def _seen_node(lattice, precision, jit):
+    """Node function ``(k, wall, ahead, cosine, sine)``: what a link into a wall lacks of the curvature."""
+    real = precision.real
+    w, cx, cy, cz = constants(lattice, precision)
+    three = real(3.0 / (lattice.dimension - 1))
+
+    def lacking(k, wall, ahead, cosine, sine):
+        up = cx[k + 1] * wall[0] + cy[k + 1] * wall[1] + cz[k + 1] * wall[2]
+        on = cx[k + 1] * ahead[0] + cy[k + 1] * ahead[1] + cz[k + 1] * ahead[2]
+        squared = cx[k + 1] * cx[k + 1] + cy[k + 1] * cy[k + 1] + cz[k + 1] * cz[k + 1]
+        turned = cosine / sine * (cosine * on + sine * up) * (sine * on - cosine * up)
+        return three * w[k + 1] * (turned + squared - on * on - up * up)
+
+    return jit(lacking)
 
 
 def _draw_node(lattice, precision, jit, at):
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    zero, half, one, least_width, nowhere = real(0), real(0.5), real(1), real(LEAST_WIDTH), real(NOWHERE)
-    reach = real(_reach(lattice))
+    zero, half, one, two = real(0), real(0.5), real(1), real(2)
+    least_width, nowhere, reach, above = (real(x) for x in (LEAST_WIDTH, NOWHERE, _reach(lattice), 1.0 + PURE))
     steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
     x, y, z = (at[name] for name in NORMAL)
-    beyond_wall = _normal_at_wall_node(precision, jit, at)
+    at_wall, lacking = _at_wall_node(precision, jit, at), _seen_node(lattice, precision, jit)
+    distance = jit(lambda phase: real(math.log((above + phase) / (above - phase))))
 
     def divergence(neighbours, n, parameters):
         own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
-        is_met, wall_x, wall_y, wall_z = beyond_wall(own_x, own_y, own_z, n, parameters)
-        gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
+        is_met, wall, ahead, cosine, sine = at_wall(own_x, own_y, own_z, n, parameters)
+        wall_x = two * (sine * ahead[0] - cosine * wall[0]) - own_x
+        wall_y = two * (sine * ahead[1] - cosine * wall[1]) - own_y
+        wall_z = two * (sine * ahead[2] - cosine * wall[2]) - own_z
+        gx, gy, gz, wide_x, wide_y, wide_z, seen = zero, zero, zero, zero, zero, zero, one
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
             if is_met and parameters[phase][neighbours[k]] >= nowhere:
                 nx, ny, nz = wall_x, wall_y, wall_z
+                seen -= lacking(k, wall, ahead, cosine, sine)
             if nx != zero or ny != zero or nz != zero:
                 gx += w[k + 1] * cx[k + 1] * (nx - own_x)
                 gy += w[k + 1] * cy[k + 1] * (ny - own_y)
@@ -509,15 +530,13 @@ def _draw_node(lattice, precision, jit, at):
                 wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
                 wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
-        return gx / max(wide_x, least_width) + gy / max(wide_y, least_width) + gz / max(wide_z, least_width)
+        spread = gx / max(wide_x, least_width) + gy / max(wide_y, least_width) + gz / max(wide_z, least_width)
+        return spread / max(seen, half)
 
     divergence = jit(unroll(divergence))
-    above = real(1.0 + PURE)
-    distance = jit(lambda phase: real(math.log((above + phase) / (above - phase))))
 
     def draw(neighbours, n, parameters):
-        steep = parameters[steepness][n]
-        if steep > zero:
+        if parameters[steepness][n] > zero:
             spread = divergence(neighbours, n, parameters)
             carried = max(one - reach * distance(parameters[phase][n]) * spread, half)
             parameters[strength][n] = -parameters[tension] * spread / carried
