@@ -3,32 +3,41 @@
 **Amounts.** A node holds N_a of the first fluid and N_b of the second one. The amount that leaves it along an axis is,
 for the first,
 
-    A_q = w [N_a (1 + c.u / cs2) + beta N_a N_b / (N_a + N_b) c.n]
+    A_q = w [N_a (1 + c.u / cs2) + P_q],   P_q = sinh(beta c.(n + n') / 2) sqrt(M M'),   M = N_a N_b / (N_a + N_b)
 
-and for the second the same with N_b and -beta: the populations of D3Q7 (D2Q5) with a relaxation time of 1 and the
-recolouring of Latva-Kokko, Rothman, Phys. Rev. E 71, 056702 (2005), which nothing needs to store. n is the unit normal
-of the interface, towards the first fluid. No link into a wall is crossed. Amounts are whole numbers of ``UNITS`` of a
-full node and every A_q is rounded to one, by the node that sends it and by the one that it reaches alike: the amount of
-each fluid stays the same for ever, on any ranks. phi = (N_a - N_b) / (N_a + N_b) is exactly 1 or -1 in a pure fluid.
+and for the second the same with N_b and -P_q; primes are at the other end of the link. They are populations of D3Q7
+(D2Q5) with a relaxation time of 1, which nothing needs to store, and a recolouring like that of Latva-Kokko, Rothman,
+Phys. Rev. E 71, 056702 (2005), with what is pressed apart by links: nothing crosses any link of a plane interface
+tanh(beta d), at any angle and place. n is the unit normal of the interface, towards the first fluid. No link into a
+wall is crossed. Amounts are whole numbers of ``UNITS`` of a full node and every A_q is rounded to one, by the node that
+sends it and by the one that it reaches alike: the amount of each fluid stays the same for ever, on any ranks.
+phi = (N_a - N_b) / (N_a + N_b) is exactly 1 or -1 in a pure fluid.
 
 **Tension.** Continuum surface force, Brackbill, Kothe, Zemach, J. Comput. Phys. 100, 335 (1992):
 
-    F = sigma K |grad phi| / 2 n,   n = grad phi / |grad phi|,   K = k / (1 + k d / (D - 1)),   k = -div n
+    F = sigma K |grad phi| / 2 n,   n = grad psi / |grad psi|,   K = k / (1 + k d / (D - 1)),   k = -div n
 
-with isotropic differences on the flow's lattice, from the neighbours that are there. k belongs to the surface through
-the node, K to the interface at the distance d, if both have one centre: with k the pressure in a drop would be too high
-by the mean of d^2 over the square of its radius. Along links into walls the slope of phi is that of
+with isotropic differences on the flow's lattice, from the neighbours that are there, of psi = tanh(beta d / 2) =
+phi / (1 + sqrt(1 - phi^2)): it is twice as wide as phi, so that curvatures of exact circles vary by 0.05 % across the
+interface and not by 3 %. k belongs to the surface through the node, K to the interface at the distance d, if both have
+one centre. Along links into walls the slope of psi is that of
 
-    e = t + (phi - phi_b) w,   phi_b - phi = beta cos(theta) (2 - phi^2 - phi_b^2) / 2
+    e = t + (psi - psi_b) w,   psi_b = (psi + W) / (1 + psi W),   W = tanh(beta cos(theta) / 2)
 
-with the normal w of the wall, which points into the fluid, and the gradient t along the wall. phi_b is the phase a
-voxel below the node in an interface with the contact angle theta, through the first fluid: that by which nothing
-crosses the link. The normal of the interface changes as much from the node to the wall, where it has the angle, as from
-there to the other end of the link (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)). Fluids that are exchanged, with
-180 degrees less theta, move alike to the last digit.
+with the normal w of the wall, which points into the fluid, and the gradient t along the wall. psi_b belongs to a voxel
+below the node in an interface with the contact angle theta, through the first fluid: that by which nothing crosses the
+link. The normal of the interface changes as much from the node to the wall, where it has the angle, as from there to
+the other end of the link (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)): a normal N for all surfaces of equal phase.
+Those of a curved interface meet the wall below the node at other angles, and links beside each other at other normals,
+so that k lacks, of that of circles with one centre,
 
-**Viscosity.** 1 / nu is the mean of both fluids' by their shares: layers that slide past each other have the stress of
-either.
+    1 - seen = 3 / (D - 1) sum_b w_b [cot(theta) (c.T) (c.N) + (c.s)^2]
+
+by the links b into the wall, T the direction of the interface in the plane of N and w, and s across both; k is divided
+by seen. Fluids that are exchanged, with 180 degrees less theta, move alike to the last digit.
+
+**Viscosity.** 1 / nu is the mean of both fluids' by their shares of the voxel if the interface is sharp where phi is 0:
+layers that slide past each other have the stress of either, and the flow of both together is that of sharp layers.
 """
 
 import math
@@ -46,7 +55,6 @@ from muphy_lb.operators.unroll import unroll
 FIRST, SECOND, NEW_FIRST, NEW_SECOND = "first", "second", "new_first", "new_second"
 PHASE, STEEPNESS, STRENGTH = "phase", "steepness", "strength"
 NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
-PULL = ("pull_x", "pull_y", "pull_z")
 COTANGENT, ENTERING, TENSION = "contact_cotangent", "entering_share", "tension"
 UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
 """Of which a full node has so many; an amount is an integer of as many bits as the real numbers have."""
@@ -66,8 +74,11 @@ HALF_VOXEL = math.tanh(0.5 * SHARPNESS)
 """Phase half a voxel from the interface."""
 PURE = 1e-4
 """What 1 less the size of the phase is raised by, where the distance from the interface follows from it."""
-FLAT = 1e-5
-"""Length of the gradient of phi below which there is no interface."""
+FLAT = 1e-3
+"""Length of the gradient of psi below which there is no interface."""
+STEEPENED = 1.0233
+"""Slope of psi over its differences on a lattice, so that the pressure of the tension is that of the whole jump of phi:
+by sums across plane interfaces at any angle and place, within 2e-4."""
 ALONG = 0.1
 """Share of the gradient along a wall, below which the interface does not meet the wall."""
 LEAST_WIDTH = 1e-3
@@ -125,7 +136,7 @@ def _advance(neighbours, n, lattice, parameters):
 
 def _advance_node(lattice, precision, jit, at):
     """All neighbours are read before anything depends on one of them, so that a thread waits for memory once."""
-    real, zero, one, sharpness = precision.real, precision.real(0), precision.real(1), precision.real(SHARPNESS)
+    real, zero, one = precision.real, precision.real(0), precision.real(1)
     first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
     phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
     normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
@@ -135,7 +146,8 @@ def _advance_node(lattice, precision, jit, at):
 
     def pressed(n, a, b, parameters):
         if a > zero and b > zero:
-            return parameters[normal_x][n], parameters[normal_y][n], parameters[normal_z][n], real(math.sqrt(a * b / (a + b)))
+            mixing = real(math.sqrt(a * b / (a + b)))
+            return parameters[normal_x][n], parameters[normal_y][n], parameters[normal_z][n], mixing
         return zero, zero, zero, zero
 
     pressed = jit(pressed)
@@ -270,153 +282,130 @@ def _slope(difference: np.ndarray, is_known: np.ndarray, axis: int, lattice: Lat
 
 def _half(phase: np.ndarray) -> np.ndarray:
     """tanh(beta d / 2) of the phase tanh(beta d)."""
-    return phase / (1.0 + np.sqrt(np.maximum(1.0 - phase * phase, 0.0)))
+    return phase / (1.0 + _root(phase))
 
 
-def _gradient(beside, own, is_known, wall, cosine, sharpness: float, lattice: Lattice) -> np.ndarray:
-    """(3, n) gradients of a phase tanh(sharpness d), with the slope along links into walls that a contact angle asks
-    for where the interface meets one."""
-    difference = beside - own
-    gradient = np.array([_slope(difference, is_known, axis, lattice) for axis in range(3)])
-    tangent = gradient - (gradient * wall).sum(axis=0) * wall
-    along = np.linalg.norm(tangent, axis=0)
-    is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG * np.linalg.norm(gradient, axis=0))
-    wetting = np.tanh(sharpness * cosine)
-    expected = tangent + (own - (own + wetting) / (1.0 + own * wetting)) * wall
-    more = np.where(is_known, difference - lattice.c[1:] @ expected, 0.0)
-    meeting = expected + np.einsum("k,ka,kn->an", lattice.w[1:] / float(lattice.cs2), lattice.c[1:], more)
-    return np.where(is_met, meeting, gradient)
+def _root(phase: np.ndarray) -> np.ndarray:
+    """sqrt(1 - phi^2)."""
+    return np.sqrt(np.maximum(1.0 - phase * phase, 0.0))
 
 
 def _orient(neighbours, n, lattice, parameters):
-    own, beside = (parameters[PHASE][at].astype(float) for at in (n, neighbours))
-    is_known = beside < NOWHERE
-    beside = np.where(is_known, beside, own)
+    phase, beside = (parameters[PHASE][at].astype(float) for at in (n, neighbours))
+    is_known, own = beside < NOWHERE, _half(phase)
+    difference = np.where(is_known, _half(np.where(is_known, beside, 0.0)) - own, 0.0)
+    gradient = np.array([_slope(difference, is_known, axis, lattice) for axis in range(3)])
     wall = np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
+    tangent = gradient - (gradient * wall).sum(axis=0) * wall
+    along = np.linalg.norm(tangent, axis=0)
+    is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG * np.linalg.norm(gradient, axis=0))
     cotangent = parameters[COTANGENT][n].astype(float)
-    at_walls = is_known, wall, cotangent / np.sqrt(1.0 + cotangent * cotangent)
-    pull = _gradient(beside, own, *at_walls, SHARPNESS, lattice)
-    towards = _gradient(_half(beside), _half(own), *at_walls, 0.5 * SHARPNESS, lattice)
-    steep, size = np.linalg.norm(pull, axis=0), np.linalg.norm(towards, axis=0)
-    is_flat = (steep <= FLAT) | (size <= FLAT)
-    for name, component in zip(NORMAL, towards, strict=True):
+    wetting = np.tanh(0.5 * SHARPNESS * cotangent / np.sqrt(1.0 + cotangent * cotangent))
+    expected = tangent + (own - (own + wetting) / (1.0 + own * wetting)) * wall
+    more = np.where(is_known, difference - lattice.c[1:] @ expected, 0.0)
+    meeting = expected + np.einsum("k,ka,kn->an", lattice.w[1:] / float(lattice.cs2), lattice.c[1:], more)
+    gradient = np.where(is_met, meeting, gradient)
+    size = np.linalg.norm(gradient, axis=0)
+    is_flat = size <= FLAT
+    for name, component in zip(NORMAL, gradient, strict=True):
         parameters[name][n] = np.where(is_flat, 0.0, component / np.where(is_flat, 1.0, size))
-    for name, component in zip(PULL, pull, strict=True):
-        parameters[name][n] = np.where(is_flat, 0.0, 0.5 * component)
-    parameters[STEEPNESS][n] = np.where(is_flat, 0.0, 0.5 * steep)
+    steepness = 0.5 * STEEPENED * _root(phase) * (1.0 + _root(phase)) * size
+    parameters[STEEPNESS][n] = np.where(is_flat, 0.0, steepness)
     parameters[STRENGTH][n] = np.where(is_flat, 0.0, parameters[STRENGTH][n])
+
+
+def _half_node(precision, jit):
+    """Node function ``(phase)``: tanh(beta d / 2) of the phase tanh(beta d), and sqrt(1 - phi^2)."""
+    real, zero, one = precision.real, precision.real(0), precision.real(1)
+
+    def half(phase):
+        root = real(math.sqrt(max(one - phase * phase, zero)))
+        return phase / (one + root), root
+
+    return jit(half)
 
 
 def _differences_node(lattice, precision, jit, phase: int):
     """Node function ``(neighbours, own, parameters)``: weighted sums over the neighbours that are there of vector times
-    difference of the phase, of vector times difference of the half phase, of squares of the vector's components, and of
-    their products; all 0 without a difference.
+    difference of the half phase, of squares of the vector's components, and of their products; all 0 without a
+    difference. ``own`` is the phase of the node.
 
     All neighbours are read before anything depends on one of them.
     """
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    zero, nowhere, half_phase = real(0), real(NOWHERE), _half_phase_node(precision, jit)
+    zero, nowhere, half = real(0), real(NOWHERE), _half_node(precision, jit)
 
     def sums(neighbours, own, parameters):
         beside = [zero] * count
         for k in range(count):
             beside[k] = parameters[phase][neighbours[k]]
-        gx, gy, gz, hx, hy, hz = zero, zero, zero, zero, zero, zero
-        wide_x, wide_y, wide_z, xy, xz, yz = zero, zero, zero, zero, zero, zero
+        gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
         differs = False
         for k in range(count):
             differs = differs | ((beside[k] != own) & (beside[k] < nowhere))
         if not differs:
-            return (gx, gy, gz), (hx, hy, hz), (wide_x, wide_y, wide_z, xy, xz, yz)
-        own_half = half_phase(own)
+            return gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz
+        own_half = half(own)[0]
         for k in range(count):
             if beside[k] < nowhere:
-                gx += w[k + 1] * cx[k + 1] * (beside[k] - own)
-                gy += w[k + 1] * cy[k + 1] * (beside[k] - own)
-                gz += w[k + 1] * cz[k + 1] * (beside[k] - own)
-                hx += w[k + 1] * cx[k + 1] * (half_phase(beside[k]) - own_half)
-                hy += w[k + 1] * cy[k + 1] * (half_phase(beside[k]) - own_half)
-                hz += w[k + 1] * cz[k + 1] * (half_phase(beside[k]) - own_half)
+                rise = w[k + 1] * (half(beside[k])[0] - own_half)
+                gx += cx[k + 1] * rise
+                gy += cy[k + 1] * rise
+                gz += cz[k + 1] * rise
                 wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
                 wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
                 xy += w[k + 1] * cx[k + 1] * cy[k + 1]
                 xz += w[k + 1] * cx[k + 1] * cz[k + 1]
                 yz += w[k + 1] * cy[k + 1] * cz[k + 1]
-        return (gx, gy, gz), (hx, hy, hz), (wide_x, wide_y, wide_z, xy, xz, yz)
+        return gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz
 
     return jit(unroll(sums))
 
 
-def _half_phase_node(precision, jit):
-    """Node function ``(phase)``: tanh(beta d / 2) at the distance d from the interface, of tanh(beta d)."""
-    one, zero, real = precision.real(1), precision.real(0), precision.real
-    return jit(lambda phase: phase / (one + real(math.sqrt(max(one - phase * phase, zero)))))
-
-
-def _gradient_node(lattice, precision, jit, sharpness: float):
-    """Node function ``(sums, wide, own, wall, cotangent)``: gradient of a phase, with the slope along links into walls
-    that a contact angle asks for where the interface meets one."""
+def _orient_node(lattice, precision, jit, at):
     real = precision.real
-    one, two, half, per_width = real(1), real(2), real(0.5), real(1.0 / float(lattice.cs2))
-    share, sharpness, least_width = real(ALONG), real(sharpness), real(LEAST_WIDTH)
+    one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
+    flat, share, least_width, steepened = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(0.5 * STEEPENED)
+    half_sharpness = real(0.5 * SHARPNESS)
+    phase, steepness, strength, cotangent_at = (at[name] for name in (PHASE, STEEPNESS, STRENGTH, COTANGENT))
+    x, y, z = (at[name] for name in NORMAL)
+    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
+    sums, half = _differences_node(lattice, precision, jit, phase), _half_node(precision, jit)
 
-    def gradient(sums, wide, own, wall, cotangent):
-        sx, sy, sz = sums
-        wide_x, wide_y, wide_z, xy, xz, yz = wide
-        wx, wy, wz = wall
+    def orient(neighbours, n, parameters):
+        of_node, steep = parameters[phase][n], parameters[steepness][n]
+        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, of_node, parameters)
+        if sx == zero and sy == zero and sz == zero and steep == zero:
+            return  # what would be written is there
         gx, gy, gz = sx / max(wide_x, least_width), sy / max(wide_y, least_width), sz / max(wide_z, least_width)
-        if wx * wx + wy * wy + wz * wz > half:
+        own, root = half(of_node)
+        wx, wy, wz = zero, zero, zero
+        if gx != zero or gy != zero or gz != zero:
+            wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
+        if wx * wx + wy * wy + wz * wz > limit:
             across = gx * wx + gy * wy + gz * wz
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
             along = tx * tx + ty * ty + tz * tz
             if along > share * share * (gx * gx + gy * gy + gz * gz):
-                wetting = real(math.tanh(sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))))
-                below = (own + wetting) / (one + own * wetting)
-                ex, ey, ez = tx + (own - below) * wx, ty + (own - below) * wy, tz + (own - below) * wz
+                cotangent = parameters[cotangent_at][n]
+                wetting = real(math.tanh(half_sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))))
+                fall = own - (own + wetting) / (one + own * wetting)
+                ex, ey, ez = tx + fall * wx, ty + fall * wy, tz + fall * wz
                 gx = ex + per_width * (sx - wide_x * ex - xy * ey - xz * ez)
                 gy = ey + per_width * (sy - xy * ex - wide_y * ey - yz * ez)
                 gz = ez + per_width * (sz - xz * ex - yz * ey - wide_z * ez)
-        return gx, gy, gz
-
-    return jit(gradient)
-
-
-def _orient_node(lattice, precision, jit, at):
-    real = precision.real
-    one, zero, half, flat = real(1), real(0), real(0.5), real(FLAT)
-    phase, steepness, strength, cotangent_at = (at[name] for name in (PHASE, STEEPNESS, STRENGTH, COTANGENT))
-    x, y, z = (at[name] for name in NORMAL)
-    pull_x, pull_y, pull_z = (at[name] for name in PULL)
-    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
-    sums = _differences_node(lattice, precision, jit, phase)
-    gradient, half_phase = _gradient_node(lattice, precision, jit, SHARPNESS), _half_phase_node(precision, jit)
-    half_gradient = _gradient_node(lattice, precision, jit, 0.5 * SHARPNESS)
-
-    def orient(neighbours, n, parameters):
-        own, steep = parameters[phase][n], parameters[steepness][n]
-        of_phase, of_half, wide = sums(neighbours, own, parameters)
-        if of_phase[0] == zero and of_phase[1] == zero and of_phase[2] == zero and steep == zero:
-            return  # what would be written is there
-        wall = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
-        cotangent = parameters[cotangent_at][n]
-        gx, gy, gz = gradient(of_phase, wide, own, wall, cotangent)
-        hx, hy, hz = half_gradient(of_half, wide, half_phase(own), wall, cotangent)
-        steep, size = real(math.sqrt(gx * gx + gy * gy + gz * gz)), real(math.sqrt(hx * hx + hy * hy + hz * hz))
-        nx, ny, nz = zero, zero, zero
-        if steep > flat and size > flat:
+        size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
+        nx, ny, nz, steep = zero, zero, zero, zero
+        if size > flat:
             per = one / size
-            nx, ny, nz, steep = hx * per, hy * per, hz * per, half * steep
+            nx, ny, nz, steep = gx * per, gy * per, gz * per, steepened * root * (one + root) * size
         else:
-            gx, gy, gz, steep = zero, zero, zero, zero
             parameters[strength][n] = zero
         parameters[x][n] = nx
         parameters[y][n] = ny
         parameters[z][n] = nz
-        parameters[pull_x][n] = half * gx
-        parameters[pull_y][n] = half * gy
-        parameters[pull_z][n] = half * gz
         parameters[steepness][n] = steep
 
     return jit(orient)
@@ -426,7 +415,7 @@ ORIENT = Operator(
     "two-fluid-normal",
     _orient,
     _orient_node,
-    named(PHASE, STEEPNESS, STRENGTH, COTANGENT, *NORMAL, *PULL, *WALL_NORMAL),
+    named(PHASE, STEEPNESS, STRENGTH, COTANGENT, *NORMAL, *WALL_NORMAL),
 )
 
 
@@ -450,10 +439,9 @@ def _draw(neighbours, n, lattice, parameters):
     across = (c**2).sum(axis=1)[:, None] - (c @ ahead) ** 2 - (c @ wall) ** 2
     seen = 1.0 - (w * (turned + across)).sum(axis=0) / (lattice.dimension - 1)
     divergence = divergence / np.where(is_met, np.maximum(seen, 0.5), 1.0)
-    distance = np.log((1.0 + PURE + phase) / (1.0 + PURE - phase))
+    distance = np.log(1.0 + PURE + phase) - np.log(1.0 + PURE - phase)
     carried = np.maximum(1.0 - _reach(lattice) * distance * divergence, 0.5)
-    is_there = parameters[STEEPNESS][n] > 0.0
-    parameters[STRENGTH][n] = np.where(is_there, -parameters[TENSION] * divergence / carried, parameters[STRENGTH][n])
+    parameters[STRENGTH][n] = -parameters[TENSION] * divergence / carried * parameters[STEEPNESS][n]
 
 
 def _reach(lattice: Lattice) -> float:
@@ -509,7 +497,7 @@ def _draw_node(lattice, precision, jit, at):
     steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
     x, y, z = (at[name] for name in NORMAL)
     at_wall, lacking = _at_wall_node(precision, jit, at), _seen_node(lattice, precision, jit)
-    distance = jit(lambda phase: real(math.log((above + phase) / (above - phase))))
+    distance = jit(lambda phase: real(math.log(above + phase)) - real(math.log(above - phase)))
 
     def divergence(neighbours, n, parameters):
         own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
@@ -536,10 +524,11 @@ def _draw_node(lattice, precision, jit, at):
     divergence = jit(unroll(divergence))
 
     def draw(neighbours, n, parameters):
-        if parameters[steepness][n] > zero:
+        steep = parameters[steepness][n]
+        if steep > zero:
             spread = divergence(neighbours, n, parameters)
             carried = max(one - reach * distance(parameters[phase][n]) * spread, half)
-            parameters[strength][n] = -parameters[tension] * spread / carried
+            parameters[strength][n] = -parameters[tension] * spread / carried * steep
 
     return jit(draw)
 
@@ -553,12 +542,12 @@ DRAW = Operator(
 
 
 def _force(n, parameters):
-    return parameters[STRENGTH][n] * np.stack([parameters[name][n] for name in PULL])
+    return parameters[STRENGTH][n] * np.stack([parameters[name][n] for name in NORMAL])
 
 
 def _force_node(lattice, precision, jit, at):
     strength, unit, zero = at[STRENGTH], precision.real(precision.unit), precision.real(0)
-    x, y, z = (at[name] for name in PULL)
+    x, y, z = (at[name] for name in NORMAL)
 
     def force(n, parameters):
         drawn = unit * parameters[strength][n]
@@ -569,7 +558,7 @@ def _force_node(lattice, precision, jit, at):
     return jit(force)
 
 
-SURFACE_FORCE = Operator("two-fluid-force", _force, _force_node, named(STRENGTH, *PULL))
+SURFACE_FORCE = Operator("two-fluid-force", _force, _force_node, named(STRENGTH, *NORMAL))
 
 
 SECOND_ACCELERATION = ("second_acceleration_x", "second_acceleration_y", "second_acceleration_z")

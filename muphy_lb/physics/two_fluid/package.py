@@ -40,7 +40,6 @@ from muphy_lb.physics.two_fluid.operators import (
     ORIENT,
     PHASE,
     PLATE,
-    PULL,
     SECOND,
     SECOND_ACCELERATION,
     STEEPNESS,
@@ -202,7 +201,7 @@ class TwoFluid(Physics):
         own: dict[str, Value] = {
             name: FieldValue(name) for name in (*AMOUNTS, PHASE, STEEPNESS, STRENGTH, ENTERING, COTANGENT)
         }
-        own |= {name: FieldValue(name) for name in (*NORMAL, *PULL, *WALL_NORMAL)} | momentum
+        own |= {name: FieldValue(name) for name in (*NORMAL, *WALL_NORMAL)} | momentum
         own |= {new: FieldValue(name, is_new=True) for name, new in AMOUNTS.items()} | {TENSION: self.tension}
         near = [f"{name}{AT_NEIGHBOURS}" for name in (*AMOUNTS, *MOMENTUM_FIELDS, *NORMAL)]
 
@@ -216,11 +215,11 @@ class TwoFluid(Physics):
                 "normal",
                 ORIENT,
                 (PHASE + AT_NEIGHBOURS, STEEPNESS, COTANGENT, *WALL_NORMAL),
-                (*NORMAL, *PULL, STEEPNESS, STRENGTH),
+                (*NORMAL, STEEPNESS, STRENGTH),
             ),
             stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in (*NORMAL, PHASE)), STEEPNESS), (STRENGTH,)),
         )
-        read = {name: own[name] for name in (PHASE, STRENGTH, *PULL)}
+        read = {name: own[name] for name in (PHASE, STRENGTH, *NORMAL)}
         flow = replace(flow, fluid=fluid, name="two fluids").pushed_by(SURFACE_FORCE, read)
         if np.any(self._weight):
             read = {PHASE: own[PHASE]} | dict(zip(SECOND_ACCELERATION, self._weight, strict=True))
@@ -249,7 +248,7 @@ class TwoFluid(Physics):
             *(replace(amount, name=name) for name in AMOUNTS),
             Field(PHASE, outside=NOWHERE, is_state=True),
             *(Field(name, outside=0.0, is_state=is_state) for name, is_state in vectors),
-            *(Field(name, is_state=True) for name in (STEEPNESS, STRENGTH, *PULL)),
+            *(Field(name, is_state=True) for name in (STEEPNESS, STRENGTH)),
             Field(ENTERING, fixed=self._first_entering),
             *(Field(name, fixed=partial(self._at_walls, row)) for name, row in rows),
         )
@@ -273,7 +272,7 @@ class TwoFluid(Physics):
         """Amounts of the regions of the case."""
         full, phase = UNITS[self._real], self._initial_phase(view)
         first = np.rint(0.5 * (1.0 + phase) * full)
-        at_rest = dict.fromkeys((*NORMAL, *PULL, *MOMENTUM_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
+        at_rest = dict.fromkeys((*NORMAL, *MOMENTUM_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
         return at_rest | {FIRST: first, SECOND: full - first, PHASE: phase}
 
     def _initial_phase(self, view) -> np.ndarray:
