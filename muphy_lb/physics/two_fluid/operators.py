@@ -3,14 +3,18 @@
 **Amounts.** A node holds N_a of the first fluid and N_b of the second one. The amount that leaves it along an axis is,
 for the first,
 
-    A_q = w [N_a (1 + c.u / cs2) + P_q],   P_q = sinh(beta c.(n + n') / 2) sqrt(M M'),   M = N_a N_b / (N_a + N_b)
+    A_q = w [N_a (1 + c.u / cs2) + P_q],   P_q = [sinh(beta c.(n + n') / 2) + c.(v + v') / (2 cs2)] sqrt(M M'),
+
+M = N_a N_b / (N_a + N_b),
 
 and for the second the same with N_b and -P_q; primes are at the other end of the link. They are populations of D3Q7
 (D2Q5) with a relaxation time of 1, which nothing needs to store, and a recolouring like that of Latva-Kokko, Rothman,
 Phys. Rev. E 71, 056702 (2005), with what is pressed apart by links: nothing crosses any link of a plane interface
-tanh(beta d), at any angle and place. n is the unit normal of the interface, towards the first fluid. No link into a
-wall is crossed. Amounts are whole numbers of ``UNITS`` of a full node and every A_q is rounded to one, by the node that
-sends it and by the one that it reaches alike: the amount of each fluid stays the same for ever, on any ranks.
+tanh(beta d), at any angle and place. n is the unit normal of the interface, towards the first fluid. In an interface
+the first fluid is by v = l (1 - n n).(n.grad) u faster than the second one, with l such that the flow of either is that
+beside a sharp interface; else a film would move with a core that is thinner. No link into a wall is crossed. Amounts
+are whole numbers of ``UNITS`` of a full node and every A_q is rounded to one, by the node that sends it and by the one
+that it reaches alike: the amount of each fluid stays the same for ever, on any ranks.
 phi = (N_a - N_b) / (N_a + N_b) is exactly 1 or -1 in a pure fluid.
 
 **Tension.** Continuum surface force, Brackbill, Kothe, Zemach, J. Comput. Phys. 100, 335 (1992):
@@ -55,6 +59,7 @@ from muphy_lb.operators.unroll import unroll
 FIRST, SECOND, NEW_FIRST, NEW_SECOND = "first", "second", "new_first", "new_second"
 PHASE, STEEPNESS, STRENGTH = "phase", "steepness", "strength"
 NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
+DRIFT = ("drift_x", "drift_y", "drift_z")
 COTANGENT, ENTERING, TENSION = "contact_cotangent", "entering_share", "tension"
 UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
 """Of which a full node has so many; an amount is an integer of as many bits as the real numbers have."""
@@ -74,6 +79,9 @@ HALF_VOXEL = math.tanh(0.5 * SHARPNESS)
 """Phase half a voxel from the interface."""
 PURE = 1e-4
 """What 1 less the size of the phase is raised by, where the distance from the interface follows from it."""
+APART = math.pi**2 / (12.0 * SHARPNESS)
+"""Voxels of shear by which both fluids slide past each other in an interface, so that the flow of each is that beside a
+sharp one: the mean of |d| over the share of a fluid beyond the interface, over the mean of both shares' product."""
 FLAT = 1e-3
 """Length of the gradient of psi below which there is no interface."""
 STEEPENED = 1.0233
@@ -109,7 +117,7 @@ def _mixing(first, second) -> np.ndarray:
 def _advance(neighbours, n, lattice, parameters):
     own_lattice, real = scalar_lattice(lattice.dimension), parameters[PHASE].dtype.type
     amounts = parameters[FIRST], parameters[SECOND]
-    momentum, normal = ([parameters[name] for name in names] for names in (MOMENTUM_FIELDS, NORMAL))
+    momentum, normal, drift = ([parameters[name] for name in names] for names in (MOMENTUM_FIELDS, NORMAL, DRIFT))
     share, is_plate = np.minimum(parameters[ENTERING][n], 1.0), parameters[ENTERING][n] == PLATE
     passes = np.where(_kept_back(n, parameters), 0.0, 1.0)
     enters, here = (share, 1.0 - share), [values[n].astype(real) for values in amounts]
@@ -119,7 +127,9 @@ def _advance(neighbours, n, lattice, parameters):
         near, leaves = neighbours[k], sign * momentum[axis][n]
         beyond, there = amounts[0][near], [values[near].astype(real) for values in amounts]
         turned = 0.5 * SHARPNESS * (normal[axis][n] + normal[axis][near])
-        pressed = sign * turned * (1.0 + turned * turned / 6.0) * (_mixing(*here) * _mixing(*there))
+        drifts = 0.5 / float(own_lattice.cs2) * (drift[axis][n] + drift[axis][near])
+        pressed = turned * (1.0 + turned * turned / 6.0) + drifts
+        pressed = sign * pressed * (_mixing(*here) * _mixing(*there))
         for colour, towards in enumerate((1.0, -1.0)):
             parts = [
                 _sent(own[colour], way * momentum[axis][at], way * sign * towards * pressed, own_lattice)
@@ -140,6 +150,7 @@ def _advance_node(lattice, precision, jit, at):
     first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
     phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
     normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
+    drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
     links = _axes(lattice)
     gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
     lost = _summed([_lost_node(link, number, lattice, precision, jit, at) for number, link in enumerate(links)], jit)
@@ -147,8 +158,9 @@ def _advance_node(lattice, precision, jit, at):
     def pressed(n, a, b, parameters):
         if a > zero and b > zero:
             mixing = real(math.sqrt(a * b / (a + b)))
-            return parameters[normal_x][n], parameters[normal_y][n], parameters[normal_z][n], mixing
-        return zero, zero, zero, zero
+            normal = parameters[normal_x][n], parameters[normal_y][n], parameters[normal_z][n]
+            return normal, (parameters[drift_x][n], parameters[drift_y][n], parameters[drift_z][n]), mixing
+        return (zero, zero, zero), (zero, zero, zero), zero
 
     pressed = jit(pressed)
 
@@ -195,7 +207,8 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
     k, axis, along_axis = link
     real, integer = precision.real, INTEGERS[precision.real]
     sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
-    sixth = real(1.0 / 6.0)
+    sixth, drift = real(1.0 / 6.0), at[DRIFT[axis]]
+    per_drift = real(0.5 / float(scalar_lattice(lattice.dimension).cs2))
     full, plate, almost_first = real(UNITS[precision.real]), real(PLATE), real(ALMOST_FIRST)
     entering, phase, normal = at[ENTERING], at[PHASE], at[NORMAL[axis]]
     sharpness, of_first, of_second, of_flow = real(SHARPNESS), 3 * number, 3 * number + 1, 3 * number + 2
@@ -217,9 +230,10 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
     def lost(neighbours, n, own, flow, pressed, beside, parameters):
         along = sign * flow[axis]
         a, b, both = real(beside[of_first]), real(beside[of_second]), zero
-        if a > zero and b > zero and pressed[3] > zero:
-            x = half * sharpness * (pressed[axis] + parameters[normal][neighbours[k]])
-            both = x * (one + x * x * sixth) * (pressed[3] * real(math.sqrt(a * b / (a + b))))
+        if a > zero and b > zero and pressed[2] > zero:
+            x = half * sharpness * (pressed[0][axis] + parameters[normal][neighbours[k]])
+            drifts = per_drift * (pressed[1][axis] + parameters[drift][neighbours[k]])
+            both = (x * (one + x * x * sixth) + drifts) * (pressed[2] * real(math.sqrt(a * b / (a + b))))
         sent_a, sent_b = sent(own[0], own[1], along, sign * both)
         got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
         beyond = beside[of_first]
@@ -233,7 +247,7 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
 
 
 def _sent_node(lattice, precision, jit):
-    """Node function ``(a, b, along_u, both)`` of :func:`_sent` for both fluids of a node, with the share of them that
+    """Node function ``(a, b, along_u, both)`` of :func:`_sent` for both fluids of a node, with the amount that
     is pressed along the link."""
     own_lattice, real, integer = scalar_lattice(lattice.dimension), precision.real, INTEGERS[precision.real]
     one, half = real(1), real(0.5)
@@ -268,7 +282,7 @@ ADVANCE = Operator(
     "two-fluid-amounts",
     _advance,
     _advance_node,
-    named(FIRST, SECOND, NEW_FIRST, NEW_SECOND, PHASE, ENTERING, *MOMENTUM_FIELDS, *NORMAL),
+    named(FIRST, SECOND, NEW_FIRST, NEW_SECOND, PHASE, ENTERING, *MOMENTUM_FIELDS, *NORMAL, *DRIFT),
 )
 
 
@@ -309,9 +323,22 @@ def _orient(neighbours, n, lattice, parameters):
     is_flat = size <= FLAT
     for name, component in zip(NORMAL, gradient, strict=True):
         parameters[name][n] = np.where(is_flat, 0.0, component / np.where(is_flat, 1.0, size))
+    unit = np.array([parameters[name][n] for name in NORMAL], dtype=float)
+    for name, component in zip(DRIFT, _drift(neighbours, n, unit, is_known, lattice, parameters), strict=True):
+        parameters[name][n] = component
     steepness = 0.5 * STEEPENED * _root(phase) * (1.0 + _root(phase)) * size
     parameters[STEEPNESS][n] = np.where(is_flat, 0.0, steepness)
     parameters[STRENGTH][n] = np.where(is_flat, 0.0, parameters[STRENGTH][n])
+
+
+def _drift(neighbours, n, normal, is_known, lattice, parameters) -> np.ndarray:
+    """(3, n) velocities of the first fluid less those of the second one."""
+    links = [k for k, *_ in _axes(lattice)]
+    flow = [parameters[name] for name in MOMENTUM_FIELDS]
+    along = np.where(is_known[links], lattice.c[1:][links] @ normal, 0.0)
+    rise = np.array([(along * (each[neighbours[links]] - each[n])).sum(axis=0) for each in flow])
+    rise *= APART / np.maximum((along**2).sum(axis=0), LEAST_WIDTH)
+    return rise - (rise * normal).sum(axis=0) * normal
 
 
 def _half_node(precision, jit):
@@ -373,6 +400,8 @@ def _orient_node(lattice, precision, jit, at):
     x, y, z = (at[name] for name in NORMAL)
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
     sums, half = _differences_node(lattice, precision, jit, phase), _half_node(precision, jit)
+    drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
+    drift = _drift_node(lattice, precision, jit, at)
 
     def orient(neighbours, n, parameters):
         of_node, steep = parameters[phase][n], parameters[steepness][n]
@@ -403,6 +432,12 @@ def _orient_node(lattice, precision, jit, at):
             nx, ny, nz, steep = gx * per, gy * per, gz * per, steepened * root * (one + root) * size
         else:
             parameters[strength][n] = zero
+        dx, dy, dz = zero, zero, zero
+        if steep > zero:
+            dx, dy, dz = drift(neighbours, n, nx, ny, nz, parameters)
+        parameters[drift_x][n] = dx
+        parameters[drift_y][n] = dy
+        parameters[drift_z][n] = dz
         parameters[x][n] = nx
         parameters[y][n] = ny
         parameters[z][n] = nz
@@ -411,11 +446,36 @@ def _orient_node(lattice, precision, jit, at):
     return jit(orient)
 
 
+def _drift_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, n, nx, ny, nz, parameters)``: how much faster the first fluid is than the second."""
+    nowhere, zero, least, apart = (precision.real(x) for x in (NOWHERE, 0.0, LEAST_WIDTH, APART))
+    phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
+    links = tuple(k for k, *_ in _axes(lattice))
+    cx, cy, cz = constants(lattice, precision)[1:]
+
+    def drift(neighbours, n, nx, ny, nz, parameters):
+        ux, uy, uz = parameters[flow_x][n], parameters[flow_y][n], parameters[flow_z][n]
+        vx, vy, vz, width = zero, zero, zero, zero
+        for k in links:
+            near = neighbours[k]
+            if parameters[phase][near] < nowhere:
+                along = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
+                vx += along * (parameters[flow_x][near] - ux)
+                vy += along * (parameters[flow_y][near] - uy)
+                vz += along * (parameters[flow_z][near] - uz)
+                width += along * along
+        per = apart / max(width, least)
+        across = vx * nx + vy * ny + vz * nz
+        return per * (vx - across * nx), per * (vy - across * ny), per * (vz - across * nz)
+
+    return jit(drift)
+
+
 ORIENT = Operator(
     "two-fluid-normal",
     _orient,
     _orient_node,
-    named(PHASE, STEEPNESS, STRENGTH, COTANGENT, *NORMAL, *WALL_NORMAL),
+    named(PHASE, STEEPNESS, STRENGTH, COTANGENT, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL),
 )
 
 

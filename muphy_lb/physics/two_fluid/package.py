@@ -27,6 +27,7 @@ from muphy_lb.physics.two_fluid.operators import (
     ADVANCE,
     COTANGENT,
     DRAW,
+    DRIFT,
     ENTERING,
     FIRST,
     INTEGERS,
@@ -166,8 +167,8 @@ class TwoFluid(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of two copies of both amounts, and of 16 numbers of a node."""
-        return 20.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
+        """Memory of two copies of both amounts, and of 19 numbers of a node."""
+        return 23.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
 
     def check(self, view) -> None:
         """Refuse outputs that know one viscosity only; find the walls."""
@@ -201,9 +202,9 @@ class TwoFluid(Physics):
         own: dict[str, Value] = {
             name: FieldValue(name) for name in (*AMOUNTS, PHASE, STEEPNESS, STRENGTH, ENTERING, COTANGENT)
         }
-        own |= {name: FieldValue(name) for name in (*NORMAL, *WALL_NORMAL)} | momentum
+        own |= {name: FieldValue(name) for name in (*NORMAL, *DRIFT, *WALL_NORMAL)} | momentum
         own |= {new: FieldValue(name, is_new=True) for name, new in AMOUNTS.items()} | {TENSION: self.tension}
-        near = [f"{name}{AT_NEIGHBOURS}" for name in (*AMOUNTS, *MOMENTUM_FIELDS, *NORMAL)]
+        near = [f"{name}{AT_NEIGHBOURS}" for name in (*AMOUNTS, *MOMENTUM_FIELDS, *NORMAL, *DRIFT)]
 
         def stage(name: str, operator, reads, writes) -> Stage:
             given = {parameter.name: own[parameter.name] for parameter in operator.parameters}
@@ -214,8 +215,8 @@ class TwoFluid(Physics):
             stage(
                 "normal",
                 ORIENT,
-                (PHASE + AT_NEIGHBOURS, STEEPNESS, COTANGENT, *WALL_NORMAL),
-                (*NORMAL, STEEPNESS, STRENGTH),
+                (*(name + AT_NEIGHBOURS for name in (PHASE, *MOMENTUM_FIELDS)), STEEPNESS, COTANGENT, *WALL_NORMAL),
+                (*NORMAL, *DRIFT, STEEPNESS, STRENGTH),
             ),
             stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in (*NORMAL, PHASE)), STEEPNESS), (STRENGTH,)),
         )
@@ -240,7 +241,7 @@ class TwoFluid(Physics):
         )
         vectors = [
             (name, axis < self._lattice.dimension)
-            for names in (NORMAL, MOMENTUM_FIELDS)
+            for names in (NORMAL, MOMENTUM_FIELDS, DRIFT)
             for axis, name in enumerate(names)
         ]
         rows = zip((*WALL_NORMAL, COTANGENT), range(4), strict=True)
@@ -272,7 +273,7 @@ class TwoFluid(Physics):
         """Amounts of the regions of the case."""
         full, phase = UNITS[self._real], self._initial_phase(view)
         first = np.rint(0.5 * (1.0 + phase) * full)
-        at_rest = dict.fromkeys((*NORMAL, *MOMENTUM_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
+        at_rest = dict.fromkeys((*NORMAL, *DRIFT, *MOMENTUM_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
         return at_rest | {FIRST: first, SECOND: full - first, PHASE: phase}
 
     def _initial_phase(self, view) -> np.ndarray:
