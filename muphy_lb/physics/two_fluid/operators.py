@@ -1,21 +1,5 @@
-"""Operators of two fluids of equal density: a colour-gradient method.
-
-**Amounts.** A node holds N_a of the first fluid and N_b of the second one. The amount that leaves it along an axis is,
-for the first,
-
-    A_q = w [N_a (1 + c.u / cs2) + P_q],   P_q = [sinh(beta c.(n + n') / 2) + c.(v + v') / (2 cs2)] sqrt(M M'),
-
-M = N_a N_b / (N_a + N_b),
-
-and for the second the same with N_b and -P_q; primes are at the other end of the link. They are populations of D3Q7
-(D2Q5) with a relaxation time of 1, which nothing needs to store, and a recolouring like that of Latva-Kokko, Rothman,
-Phys. Rev. E 71, 056702 (2005), with what is pressed apart by links: nothing crosses any link of a plane interface
-tanh(beta d), at any angle and place. n is the unit normal of the interface, towards the first fluid. In an interface
-the first fluid is by v = l (1 - n n).(n.grad) u faster than the second one, with l such that the flow of either is that
-beside a sharp interface; else a film would move with a core that is thinner. No link into a wall is crossed. Amounts
-are whole numbers of ``UNITS`` of a full node and every A_q is rounded to one, by the node that sends it and by the one
-that it reaches alike: the amount of each fluid stays the same for ever, on any ranks.
-phi = (N_a - N_b) / (N_a + N_b) is exactly 1 or -1 in a pure fluid.
+"""Operators of two fluids of equal density, a colour-gradient method: interfaces and viscosity. Their amounts are in
+:mod:`muphy_lb.physics.two_fluid.amounts`.
 
 **Tension.** Continuum surface force, Brackbill, Kothe, Zemach, J. Comput. Phys. 100, 335 (1992):
 
@@ -32,8 +16,8 @@ with the normal w of the wall, which points into the fluid, and the gradient t a
 below the node in an interface with the contact angle theta, through the first fluid: that by which nothing crosses the
 link. The normal of the interface changes as much from the node to the wall, where it has the angle, as from there to
 the other end of the link (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)): a normal N for all surfaces of equal phase.
-Those of a curved interface meet the wall below the node at other angles, and links beside each other at other normals,
-so that k lacks, of that of circles with one centre,
+Surfaces of a curved interface meet the wall below the node at other angles, and links beside each other at other
+normals, so that k lacks, of that of circles with one centre,
 
     1 - seen = 3 / (D - 1) sum_b w_b [cot(theta) (c.T) (c.N) + (c.s)^2]
 
@@ -45,12 +29,10 @@ layers that slide past each other have the stress of either, and the flow of bot
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from muphy_lb.lattice import Lattice, added, scalar_lattice
+from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import MOMENTUM_FIELDS, Operator
 from muphy_lb.operators.closures import Closure
 from muphy_lb.operators.operator import constants, named
@@ -61,18 +43,8 @@ PHASE, STEEPNESS, STRENGTH = "phase", "steepness", "strength"
 NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
 DRIFT = ("drift_x", "drift_y", "drift_z")
 COTANGENT, ENTERING, TENSION = "contact_cotangent", "entering_share", "tension"
-UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
-"""Of which a full node has so many; an amount is an integer of as many bits as the real numbers have."""
-INTEGERS: Mapping[type, Any] = {np.float32: np.int32, np.float64: np.int64}
-WALL, OPENING, LEAST_AMOUNT = -(2**30), -(2**30) - 1, -(2**29)
-"""Amounts beyond walls and openings, and what no amount is below."""
 NOWHERE = 2.0
 """Phase where there is no node."""
-PLATE = 2.0
-"""Share of the first fluid in what enters through a porous plate, by which it is known: the first one alone passes, for
-both, and where there is some of the second one nothing does."""
-ALMOST_FIRST = 0.9
-"""Phase of a node below which a porous plate is closed to it."""
 SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
 HALF_VOXEL = math.tanh(0.5 * SHARPNESS)
@@ -93,7 +65,7 @@ LEAST_WIDTH = 1e-3
 """Below every sum of weights of a derivative, where there is a neighbour along its axis."""
 
 
-def _axes(lattice: Lattice) -> list[tuple[int, int, float]]:
+def axis_links(lattice: Lattice) -> list[tuple[int, int, float]]:
     """(entry of the neighbour, axis, sign) of the vectors of a lattice along axes."""
     found = []
     for k, vector in enumerate(lattice.c[1:]):
@@ -101,189 +73,6 @@ def _axes(lattice: Lattice) -> list[tuple[int, int, float]]:
             axis = int(np.flatnonzero(vector)[0])
             found.append((k, axis, float(vector[axis])))
     return found
-
-
-def _sent(own, along_u, pressed, lattice: Lattice) -> np.ndarray:
-    """(n,) whole units of a fluid that nodes send along a direction, with the amount that is pressed along it."""
-    return np.floor(float(lattice.w[1]) * (own * (1.0 + along_u / float(lattice.cs2)) + pressed) + 0.5)
-
-
-def _mixing(first, second) -> np.ndarray:
-    """(n,) square root of N_a N_b / (N_a + N_b)."""
-    is_mixed = (first > 0.0) & (second > 0.0)
-    return np.sqrt(np.where(is_mixed, first * second / np.where(is_mixed, first + second, 1.0), 0.0))
-
-
-def _advance(neighbours, n, lattice, parameters):
-    own_lattice, real = scalar_lattice(lattice.dimension), parameters[PHASE].dtype.type
-    amounts = parameters[FIRST], parameters[SECOND]
-    momentum, normal, drift = ([parameters[name] for name in names] for names in (MOMENTUM_FIELDS, NORMAL, DRIFT))
-    share, is_plate = np.minimum(parameters[ENTERING][n], 1.0), parameters[ENTERING][n] == PLATE
-    passes = np.where(_kept_back(n, parameters), 0.0, 1.0)
-    enters, here = (share, 1.0 - share), [values[n].astype(real) for values in amounts]
-    leaving = np.where(is_plate, here[0] + here[1], here[0]), np.where(is_plate, 0.0, here[1])
-    changes = np.zeros((2, n.size), np.int64)
-    for k, axis, sign in _axes(lattice):
-        near, leaves = neighbours[k], sign * momentum[axis][n]
-        beyond, there = amounts[0][near], [values[near].astype(real) for values in amounts]
-        turned = 0.5 * SHARPNESS * (normal[axis][n] + normal[axis][near])
-        drifts = 0.5 / float(own_lattice.cs2) * (drift[axis][n] + drift[axis][near])
-        pressed = turned * (1.0 + turned * turned / 6.0) + drifts
-        pressed = sign * pressed * (_mixing(*here) * _mixing(*there))
-        for colour, towards in enumerate((1.0, -1.0)):
-            parts = [
-                _sent(own[colour], way * momentum[axis][at], way * sign * towards * pressed, own_lattice)
-                for own, at, way in ((here, n, sign), (there, near, -sign))
-            ]
-            carried = np.where(leaves > 0.0, leaving[colour], UNITS[real] * enters[colour]) * leaves * passes
-            opened = np.where(beyond == OPENING, np.floor(carried + 0.5), 0.0)
-            changes[colour] -= np.where(beyond > LEAST_AMOUNT, parts[0] - parts[1], opened).astype(np.int64)
-    for name, values, change in zip((NEW_FIRST, NEW_SECOND), amounts, changes, strict=True):
-        parameters[name][n] = values[n] + change
-    a, b = (parameters[name][n].astype(real) for name in (NEW_FIRST, NEW_SECOND))
-    parameters[PHASE][n] = (a - b) / np.maximum(a + b, 1.0)
-
-
-def _advance_node(lattice, precision, jit, at):
-    """All neighbours are read before anything depends on one of them, so that a thread waits for memory once."""
-    real, zero, one = precision.real, precision.real(0), precision.real(1)
-    first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
-    phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
-    normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
-    drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
-    links = _axes(lattice)
-    gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
-    lost = _summed([_lost_node(link, number, lattice, precision, jit, at) for number, link in enumerate(links)], jit)
-
-    def pressed(n, a, b, parameters):
-        if a > zero and b > zero:
-            mixing = real(math.sqrt(a * b / (a + b)))
-            normal = parameters[normal_x][n], parameters[normal_y][n], parameters[normal_z][n]
-            return normal, (parameters[drift_x][n], parameters[drift_y][n], parameters[drift_z][n]), mixing
-        return (zero, zero, zero), (zero, zero, zero), zero
-
-    pressed = jit(pressed)
-
-    def advance(neighbours, n, parameters):
-        a, b = parameters[first][n], parameters[second][n]
-        flow = parameters[flow_x][n], parameters[flow_y][n], parameters[flow_z][n]
-        beside = gathered(neighbours, parameters)
-        own = real(a), real(b)
-        lost_a, lost_b = lost(neighbours, n, own, flow, pressed(n, *own, parameters), beside, parameters)
-        a -= lost_a
-        b -= lost_b
-        parameters[new_first][n] = a
-        parameters[new_second][n] = b
-        parameters[phase][n] = (real(a) - real(b)) / max(real(a) + real(b), one)
-
-    return jit(advance)
-
-
-def _gathered_node(link: tuple[int, int, float], jit, at):
-    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow along it there."""
-    k, axis, _ = link
-    first, second, flow = at[FIRST], at[SECOND], at[MOMENTUM_FIELDS[axis]]
-
-    def gathered(neighbours, parameters):
-        near = neighbours[k]
-        return parameters[first][near], parameters[second][near], parameters[flow][near]
-
-    return jit(gathered)
-
-
-def _joined(functions, jit):
-    """Node function that joins the tuples that others return."""
-    head, *others = functions
-    if not others:
-        return head
-    rest = _joined(others, jit)
-    return jit(lambda neighbours, parameters: head(neighbours, parameters) + rest(neighbours, parameters))
-
-
-def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, jit, at):
-    """Node function ``(neighbours, n, own, flow, pressed, beside, parameters)``: the units of both fluids that a node
-    loses through one of its links along axes, from its amounts, its flow, what presses them apart along the axes, and
-    what was gathered beyond all links."""
-    k, axis, along_axis = link
-    real, integer = precision.real, INTEGERS[precision.real]
-    sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
-    sixth, drift = real(1.0 / 6.0), at[DRIFT[axis]]
-    per_drift = real(0.5 / float(scalar_lattice(lattice.dimension).cs2))
-    full, plate, almost_first = real(UNITS[precision.real]), real(PLATE), real(ALMOST_FIRST)
-    entering, phase, normal = at[ENTERING], at[PHASE], at[NORMAL[axis]]
-    sharpness, of_first, of_second, of_flow = real(SHARPNESS), 3 * number, 3 * number + 1, 3 * number + 2
-    sent, whole = _sent_node(lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
-
-    def through_opening(n, a, b, along, parameters):
-        share = parameters[entering][n]
-        if share == plate and parameters[phase][n] < almost_first:
-            return nothing, nothing
-        if along > zero:
-            if share == plate:
-                return whole((a + b) * along), nothing
-            return whole(a * along), whole(b * along)
-        share = min(share, one) * full
-        return whole(share * along), whole((full - share) * along)
-
-    through_opening = jit(through_opening)
-
-    def lost(neighbours, n, own, flow, pressed, beside, parameters):
-        along = sign * flow[axis]
-        a, b, both = real(beside[of_first]), real(beside[of_second]), zero
-        if a > zero and b > zero and pressed[2] > zero:
-            x = half * sharpness * (pressed[0][axis] + parameters[normal][neighbours[k]])
-            drifts = per_drift * (pressed[1][axis] + parameters[drift][neighbours[k]])
-            both = (x * (one + x * x * sixth) + drifts) * (pressed[2] * real(math.sqrt(a * b / (a + b))))
-        sent_a, sent_b = sent(own[0], own[1], along, sign * both)
-        got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
-        beyond = beside[of_first]
-        if beyond > LEAST_AMOUNT:
-            return sent_a - got_a, sent_b - got_b
-        if beyond == OPENING:
-            return through_opening(n, own[0], own[1], along, parameters)
-        return nothing, nothing
-
-    return jit(lost)
-
-
-def _sent_node(lattice, precision, jit):
-    """Node function ``(a, b, along_u, both)`` of :func:`_sent` for both fluids of a node, with the amount that
-    is pressed along the link."""
-    own_lattice, real, integer = scalar_lattice(lattice.dimension), precision.real, INTEGERS[precision.real]
-    one, half = real(1), real(0.5)
-    weight, per_speed = real(own_lattice.w[1]), real(1.0 / float(own_lattice.cs2))
-
-    def sent(a, b, along_u, both):
-        carried = one + per_speed * along_u
-        return (
-            integer(math.floor(weight * (a * carried + both) + half)),
-            integer(math.floor(weight * (b * carried - both) + half)),
-        )
-
-    return jit(sent)
-
-
-def _summed(functions, jit):
-    """Node function that adds up the pairs that others return."""
-    head, *others = functions
-    if not others:
-        return head
-    rest = _summed(others, jit)
-
-    def both(neighbours, n, own, flow, pressed, beside, parameters):
-        one_a, one_b = head(neighbours, n, own, flow, pressed, beside, parameters)
-        more_a, more_b = rest(neighbours, n, own, flow, pressed, beside, parameters)
-        return one_a + more_a, one_b + more_b
-
-    return jit(both)
-
-
-ADVANCE = Operator(
-    "two-fluid-amounts",
-    _advance,
-    _advance_node,
-    named(FIRST, SECOND, NEW_FIRST, NEW_SECOND, PHASE, ENTERING, *MOMENTUM_FIELDS, *NORMAL, *DRIFT),
-)
 
 
 def _slope(difference: np.ndarray, is_known: np.ndarray, axis: int, lattice: Lattice) -> np.ndarray:
@@ -333,7 +122,7 @@ def _orient(neighbours, n, lattice, parameters):
 
 def _drift(neighbours, n, normal, is_known, lattice, parameters) -> np.ndarray:
     """(3, n) velocities of the first fluid less those of the second one."""
-    links = [k for k, *_ in _axes(lattice)]
+    links = [k for k, *_ in axis_links(lattice)]
     flow = [parameters[name] for name in MOMENTUM_FIELDS]
     along = np.where(is_known[links], lattice.c[1:][links] @ normal, 0.0)
     rise = np.array([(along * (each[neighbours[links]] - each[n])).sum(axis=0) for each in flow])
@@ -450,7 +239,7 @@ def _drift_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, nx, ny, nz, parameters)``: how much faster the first fluid is than the second."""
     nowhere, zero, least, apart = (precision.real(x) for x in (NOWHERE, 0.0, LEAST_WIDTH, APART))
     phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
-    links = tuple(k for k, *_ in _axes(lattice))
+    links = tuple(k for k, *_ in axis_links(lattice))
     cx, cy, cz = constants(lattice, precision)[1:]
 
     def drift(neighbours, n, nx, ny, nz, parameters):
@@ -642,19 +431,6 @@ def _weight_node(lattice, precision, jit, at):
 WEIGHT = Operator("two-fluid-weight", _weight, _weight_node, named(PHASE, *SECOND_ACCELERATION))
 """A body force on the second fluid alone, by its share of a node."""
 
-
-def _kept_back(n, parameters):
-    return (parameters[ENTERING][n] == PLATE) & (parameters[PHASE][n] < ALMOST_FIRST)
-
-
-def _kept_back_node(lattice, precision, jit, at):
-    entering, phase, real = at[ENTERING], at[PHASE], precision.real
-    plate, almost = real(PLATE), real(ALMOST_FIRST)
-    return jit(lambda n, parameters: parameters[entering][n] == plate and parameters[phase][n] < almost)
-
-
-KEPT_BACK = Operator("two-fluid-plate", _kept_back, _kept_back_node, named(ENTERING, PHASE))
-"""Whether a porous plate is closed to a node: where there is some of the second fluid."""
 
 FLUIDITY = ("fluidity_first", "fluidity_second")
 """1 / (6 nu) of both fluids, nu in lattice units."""

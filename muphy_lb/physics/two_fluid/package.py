@@ -22,33 +22,27 @@ from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, Stage, Value
 from muphy_lb.operators import MOMENTUM_FIELDS, STORE_MOMENTUM
 from muphy_lb.parallel import NodeGather, agreed_on_root
 from muphy_lb.physics.package import Physics
+from muphy_lb.physics.two_fluid.amounts import ADVANCE, INTEGERS, KEPT_BACK, OPENING, PLATE, UNITS, WALL
 from muphy_lb.physics.two_fluid.observers import FLOWS, TwoFluidSeries, second_saturation
 from muphy_lb.physics.two_fluid.operators import (
-    ADVANCE,
     COTANGENT,
     DRAW,
     DRIFT,
     ENTERING,
     FIRST,
-    INTEGERS,
-    KEPT_BACK,
     MIXTURE,
     NEW_FIRST,
     NEW_SECOND,
     NORMAL,
     NOWHERE,
-    OPENING,
     ORIENT,
     PHASE,
-    PLATE,
     SECOND,
     SECOND_ACCELERATION,
     STEEPNESS,
     STRENGTH,
     SURFACE_FORCE,
     TENSION,
-    UNITS,
-    WALL,
     WALL_NORMAL,
     WEIGHT,
 )
