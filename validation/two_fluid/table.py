@@ -85,14 +85,14 @@ def layers(settings: Settings) -> Iterator:
 
 @case("two-fluid-angle", "geometry: a drop on a wall is a segment of a circle, two dimensions")
 def angle(settings: Settings) -> Iterator:
-    """The contact angle through the fluid around the drop, which starts a fifth of the way from 90 degrees off it."""
+    """The contact angle through the fluid around the drop, which starts in its exact shape."""
     refuse_half(settings)
     for degrees in QUICK_ANGLES if settings.quick else ANGLES:
-        length, height = int(6 * DROP), int(3 * DROP)
+        sine, cosine = np.sin(np.deg2rad(degrees)), np.cos(np.deg2rad(degrees))
+        radius = DROP * np.sqrt(0.5 * np.pi / (np.pi - np.deg2rad(degrees) + sine * cosine))
+        length, height = int(2.0 * radius + 2.5 * DROP), int(radius * (1.0 + cosine) + DROP)
         channel = {"shape": "channel", "options": {"length": length, "height": height, "width": 1}}
-        begins = np.deg2rad(90.0 + 0.8 * (degrees - 90.0))
-        radius = DROP * np.sqrt(0.5 * np.pi / (np.pi - begins + np.sin(begins) * np.cos(begins)))
-        drop_on_wall = [{"centre_m": [(length - 1) / 2.0, 0.5 + radius * np.cos(begins), 0.0], "radius_m": radius}]
+        drop_on_wall = [{"centre_m": [(length - 1) / 2.0, 0.5 + radius * cosine, 0.0], "radius_m": radius}]
         flow = _two(settings, channel, drop_on_wall, angle=degrees)
         flow.step(WETTING_STEPS)
         phase, place = phase_of(flow), whole_nodes(flow).coordinates()
