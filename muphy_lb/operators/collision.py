@@ -18,7 +18,7 @@ from muphy_lb.operators.darcy import dragged_state_node, moments_with_drag, with
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, Equilibrium
 from muphy_lb.operators.forces import UNIFORM
 from muphy_lb.operators.moments import BEFORE_COLLISION, macroscopic, state_node
-from muphy_lb.operators.observers import Observer
+from muphy_lb.operators.observers import NOBODY, Observer
 from muphy_lb.operators.operator import Operator, joined, rest_populations
 from muphy_lb.operators.relaxation import OMEGA, Relaxation
 
@@ -33,10 +33,10 @@ def collision(
 ) -> Operator:
     """The operator ``collide(f, n, parameters)``, in place, composed of these four parts and an observer; with
     ``has_drag``, nodes of a porous medium have its drag (:mod:`muphy_lb.operators.darcy`)."""
-    collide = _collision(relaxation, equilibrium, closure, force)
-    if has_drag:
-        collide = with_drag(collide, equilibrium, force)
-    return collide if observer is None else _observed(collide, equilibrium, force, observer, has_drag)
+    if not has_drag:
+        return _collision(relaxation, equilibrium, closure, force, observer)
+    collide = with_drag(_collision(relaxation, equilibrium, closure, force), equilibrium, force)
+    return collide if observer is None else _observed(collide, equilibrium, force, observer)
 
 
 @cache
@@ -61,44 +61,49 @@ def followed_by(collide: Operator, source: Operator) -> Operator:
 
 
 @cache
-def _observed(collide: Operator, equilibrium, force, observer: Observer, has_drag: bool) -> Operator:
-    """The collision after the observer has read the node's state."""
+def _observed(collide: Operator, equilibrium, force, observer: Observer) -> Operator:
+    """A collision with drag after the observer has read the node's state."""
     before_collision = macroscopic(BEFORE_COLLISION, equilibrium, force)
-    if has_drag:
-        before_collision = moments_with_drag(before_collision, BEFORE_COLLISION, equilibrium)
+    before_collision = moments_with_drag(before_collision, BEFORE_COLLISION, equilibrium)
+
+    def node(lattice, precision, jit, at):
+        look, observe = observer.look(jit, at), observer.node(jit, at)
+        onwards = collide.node(lattice, precision, jit, at)
+        dragged = dragged_state_node(lattice, precision, jit, at, equilibrium, force)
+
+        def observe_and_collide(f, n, parameters):
+            observe(n, look(n, parameters), dragged(f, n, parameters)[0], parameters)
+            onwards(f, n, parameters)
+
+        return jit(observe_and_collide)
+
+    reference = _after_observer(collide.reference, before_collision, equilibrium, observer)
+    parameters = joined(collide.parameters, observer.parameters)
+    return Operator(f"{collide.name}-{observer.name}", reference, node, parameters)
+
+
+def _after_observer(collide, before_collision: Operator, equilibrium, observer: Observer):
+    """The specification of a collision after an observer has read the moments."""
 
     def reference(stored, n, lattice, parameters):
         deviation, *u = before_collision.reference(stored, n, lattice, parameters)
         inertia = 1.0 + deviation if equilibrium.is_compressible else 1.0
         observer.reference(n, u, inertia * np.array(u), parameters)
-        return collide.reference(stored, n, lattice, parameters)
+        return collide(stored, n, lattice, parameters)
 
-    def node(lattice, precision, jit, at):
-        observe, onwards = observer.node(jit, at), collide.node(lattice, precision, jit, at)
-        if has_drag:
-            dragged = dragged_state_node(lattice, precision, jit, at, equilibrium, force)
-
-            def observe_and_collide_with_drag(f, n, parameters):
-                observe(n, dragged(f, n, parameters)[0], parameters)
-                onwards(f, n, parameters)
-
-            return jit(observe_and_collide_with_drag)
-        state_at = state_node(lattice, precision, jit, equilibrium)
-        force_at = force.node(lattice, precision, jit, at)
-
-        def observe_and_collide(f, n, parameters):
-            observe(n, state_at(f, force_at(n, parameters)), parameters)
-            onwards(f, n, parameters)
-
-        return jit(observe_and_collide)
-
-    parameters = joined(collide.parameters, observer.parameters)
-    return Operator(f"{collide.name}-{observer.name}", reference, node, parameters)
+    return reference
 
 
 @cache
-def _collision(relaxation: Relaxation, equilibrium: Equilibrium, closure: Closure, force: Operator) -> Operator:
-    """Cached: one object for equal parts, since compiled code is cached by operator."""
+def _collision(
+    relaxation: Relaxation,
+    equilibrium: Equilibrium,
+    closure: Closure,
+    force: Operator,
+    observer: Observer | None = None,
+) -> Operator:
+    """Cached: one object for equal parts, since compiled code is cached by operator. Fields are read ahead of whatever
+    an observer stores, so that a GPU waits for all of them at once."""
     before_collision = macroscopic(BEFORE_COLLISION, equilibrium, force)
 
     def reference(stored, n, lattice, parameters):
@@ -117,36 +122,40 @@ def _collision(relaxation: Relaxation, equilibrium: Equilibrium, closure: Closur
         state_at = state_node(lattice, precision, jit, equilibrium)
         force_at = force.node(lattice, precision, jit, at)
         relax = relaxation.node(lattice, precision, jit, equilibrium, at)
-        omega_at = at[OMEGA]
-        if closure.is_constant:
-
-            def collide(f, n, parameters):
-                body_force = force_at(n, parameters)
-                relax(f, state_at(f, body_force), body_force, parameters[omega_at], parameters)
-
-            return jit(collide)
-
-        invariant = _no_stress(precision, jit)
+        omega_at, seen_by = at[OMEGA], observer or NOBODY
+        look, observe = seen_by.look(jit, at), seen_by.node(jit, at)
+        rate = jit(lambda omega, stress, n, parameters: omega)
+        if not closure.is_constant:
+            rate = closure.node(precision, jit, at)
         if closure.needs_stress:
             invariant = stress_invariant(lattice, precision, jit, equilibrium)
-        rate = closure.node(precision, jit, at)
 
-        def collide_with_closure(f, n, parameters):
-            body_force = force_at(n, parameters)
-            state = state_at(f, body_force)
-            omega = rate(parameters[omega_at], invariant(f, state, body_force), n, parameters)
-            relax(f, state, body_force, omega, parameters)
+            def collide_with_stress(f, n, parameters):
+                seen, body_force = look(n, parameters), force_at(n, parameters)
+                state = state_at(f, body_force)
+                omega = rate(parameters[omega_at], invariant(f, state, body_force), n, parameters)
+                observe(n, seen, state, parameters)
+                relax(f, state, body_force, omega, parameters)
 
-        return jit(collide_with_closure)
+            return jit(collide_with_stress)
+        zero = precision.real(0)
+        # a function of its own, which compilers free of the divisions of the velocity where none is stored
+        observe_state = jit(lambda f, n, seen, force, parameters: observe(n, seen, state_at(f, force), parameters))
+
+        def collide(f, n, parameters):
+            seen, body_force = look(n, parameters), force_at(n, parameters)
+            omega = rate(parameters[omega_at], zero, n, parameters)
+            observe_state(f, n, seen, body_force, parameters)
+            relax(f, state_at(f, body_force), body_force, omega, parameters)
+
+        return jit(collide)
 
     name = f"{relaxation.name}-{equilibrium.name}-{closure.name}-{force.name}"
-    return Operator(name, reference, node, joined(relaxation.parameters, closure.parameters, force.parameters))
-
-
-def _no_stress(precision, jit):
-    """Node function ``(f, state, force)`` -> 0, in place of |Pi| / rho where no closure reads it."""
-    zero = precision.real(0)
-    return jit(lambda f, state, force: zero)
+    parameters = joined(relaxation.parameters, closure.parameters, force.parameters)
+    if observer is None:
+        return Operator(name, reference, node, parameters)
+    observed = _after_observer(reference, before_collision, equilibrium, observer)
+    return Operator(f"{name}-{observer.name}", observed, node, joined(parameters, observer.parameters))
 
 
 def _stress_invariant(f_neq, lattice) -> np.ndarray:

@@ -27,10 +27,13 @@ class Observer:
     name: str  #: in the name of the collision
     #: ``reference(n, u, j, parameters)`` with (3, n) velocities and momenta; writes to fields among the parameters
     reference: Callable
-    #: factory ``node(jit, at)`` of ``observe(n, state, parameters)``; ``state`` as returned by
+    #: factory ``node(jit, at)`` of ``observe(n, seen, state, parameters)``; ``state`` as returned by
     #: :func:`~muphy_lb.operators.moments.state_node`
     node: Callable
     parameters: tuple[Parameter, ...]  #: the fields that it writes, and other values that it reads
+    #: factory ``look(jit, at)`` of ``seen = look(n, parameters)``: what it reads, so that a GPU waits for it beside the
+    #: populations
+    look: Callable = lambda jit, at: jit(lambda n, parameters: None)
 
 
 def _storing(name: str, fields: tuple[str, ...], first: int) -> Observer:
@@ -43,7 +46,7 @@ def _storing(name: str, fields: tuple[str, ...], first: int) -> Observer:
     def node(jit, at):
         x, y, z = (at[field] for field in fields)
 
-        def store(n, state, parameters):
+        def store(n, seen, state, parameters):
             parameters[x][n] = state[first]
             parameters[y][n] = state[first + 1]
             parameters[z][n] = state[first + 2]
@@ -59,7 +62,7 @@ def _store_vector(n, u, j, parameters):
 
 def _store_vector_node(jit, at):
     write, vector = vector_writer(jit), at[VELOCITY_VECTOR]
-    return jit(lambda n, state, parameters: write(parameters[vector], n, state[1], state[2], state[3]))
+    return jit(lambda n, seen, state, parameters: write(parameters[vector], n, state[1], state[2], state[3]))
 
 
 @cache
@@ -73,14 +76,18 @@ def combined(first: Observer, second: Observer) -> Observer:
     def node(jit, at):
         one, other = first.node(jit, at), second.node(jit, at)
 
-        def observe(n, state, parameters):
-            one(n, state, parameters)
-            other(n, state, parameters)
+        def observe(n, seen, state, parameters):
+            one(n, seen[0], state, parameters)
+            other(n, seen[1], state, parameters)
 
         return jit(observe)
 
+    def look(jit, at):
+        one, other = first.look(jit, at), second.look(jit, at)
+        return jit(lambda n, parameters: (one(n, parameters), other(n, parameters)))
+
     parameters = joined(first.parameters, second.parameters)
-    return Observer(f"{first.name}, {second.name}", reference, node, parameters)
+    return Observer(f"{first.name}, {second.name}", reference, node, parameters, look)
 
 
 def _store_carrying(n, u, j, parameters):
@@ -91,10 +98,9 @@ def _store_carrying(n, u, j, parameters):
 
 
 def _store_carrying_node(jit, at):
-    walled, (x, y, z) = at[WALLED], (at[field] for field in CARRYING_FIELDS)
+    x, y, z = (at[field] for field in CARRYING_FIELDS)
 
-    def store(n, state, parameters):
-        links = parameters[walled][n]
+    def store(n, links, state, parameters):
         bits = links ^ links >> N_AXES
         parameters[x][n] = state[MOMENTUM] + state[MOMENTUM] if bits & 1 else state[MOMENTUM]
         parameters[y][n] = state[MOMENTUM + 1] + state[MOMENTUM + 1] if bits & 2 else state[MOMENTUM + 1]
@@ -103,11 +109,20 @@ def _store_carrying_node(jit, at):
     return jit(store)
 
 
+def _links_node(jit, at):
+    walled = at[WALLED]
+    return jit(lambda n, parameters: parameters[walled][n])
+
+
 #: Stores the velocity as a vector field, of which scattered reads are cheap.
 STORE_VECTOR = Observer("velocity vector", _store_vector, _store_vector_node, named(VELOCITY_VECTOR))
 STORE_VELOCITY = _storing("velocity", VELOCITY_FIELDS, VELOCITY)
+#: Stores nothing.
+NOBODY = Observer("nobody", lambda *_: None, lambda jit, at: jit(lambda n, seen, state, parameters: None), ())
 #: Stores the momentum, rho_0 = 1, which is free of divergence in a steady flow. Not in half precision.
 STORE_MOMENTUM = _storing("momentum", MOMENTUM_FIELDS, MOMENTUM)
 #: Stores the momentum for what the flow carries on a lattice without diagonals: twice that along an axis of which one
 #: of the two links leads into a wall (:mod:`muphy_lb.operators.scalar_transport`).
-STORE_CARRYING = Observer("carrying momentum", _store_carrying, _store_carrying_node, named(WALLED, *CARRYING_FIELDS))
+STORE_CARRYING = Observer(
+    "carrying momentum", _store_carrying, _store_carrying_node, named(WALLED, *CARRYING_FIELDS), _links_node
+)

@@ -139,7 +139,7 @@ def _carrier_node(lattice: Lattice, places, precision, jit, at, of_scalars):
     """Node function ``(neighbours, n, parameters)``: the step of the carrier, then that of its scalars, which is
     ``of_scalars(neighbours, links, own, n, parameters)``. ``links``: what the carrier brings through links, and what it
     brought the other way a step before, both 0 at walls. ``own``: the rest of its populations, the same a step before,
-    h ahead of the step and behind it, and 1 / h."""
+    and h ahead of the step and behind it."""
     real, pair_count, count = precision.real, lattice.q // 2, lattice.q - 1
     zero, one, per_speed, w = real(0), real(1), real(1.0 / float(lattice.cs2)), real(lattice.w[1])
     marked_at, walled_at, stride_at = at[MARKED], at[LINKS], at[STRIDE]
@@ -160,6 +160,10 @@ def _carrier_node(lattice: Lattice, places, precision, jit, at, of_scalars):
 
     def step(neighbours, n, parameters):
         walled, stride = parameters[walled_at][n], parameters[stride_at]
+        if walled & NEAR:
+            mark(neighbours, n, parameters)
+        if walled & POPULATED:
+            return
         excess = parameters[h_at][n]
         h, h_before = one + excess, one + parameters[h_new_at][n]
         per_momentum = per_speed * stride
@@ -182,12 +186,9 @@ def _carrier_node(lattice: Lattice, places, precision, jit, at, of_scalars):
             excess += (arriving[2 * p] - to_behind) + (arriving[2 * p + 1] - to_ahead)
             rest -= to_behind + to_ahead
             rest_before -= was[2 * p] + was[2 * p + 1]
-        if walled & NEAR:
-            mark(neighbours, n, parameters)
-        if not walled & POPULATED:
-            new = one + excess
-            of_scalars(neighbours, (arriving, was), (rest, rest_before, h, new, one / new), n, parameters)
-            parameters[h_new_at][n] = excess
+        new = one + excess
+        of_scalars(neighbours, (arriving, was), (rest, rest_before, h, new), n, parameters)
+        parameters[h_new_at][n] = excess
 
     return jit(unroll(step))
 
@@ -198,7 +199,7 @@ def _scalar_node(lattice: Lattice, places, scalar: Carried, precision, jit, at):
     value_at, new_at, memory_at, kept_at, *others = (at[name] for name in _parameters(scalar))
 
     def keep(parameters, n, own, change, gained):
-        _, _, before, h, _ = own
+        _, _, before, h = own
         value, kept = parameters[value_at][n], parameters[kept_at]
         now = value + change
         parameters[new_at][n] = now
@@ -212,7 +213,7 @@ def _scalar_node(lattice: Lattice, places, scalar: Carried, precision, jit, at):
         value, kept, rise = parameters[value_at][n], parameters[kept_at], parameters[memory_at][n]
         for k in range(count):
             rise += (parameters[value_at][neighbours[place[k]]] - value) * (arriving[k] + kept * was[k])
-        keep(parameters, n, own, rise * own[4], zero)
+        keep(parameters, n, own, rise * (one / own[3]), zero)
 
     zero = precision.real(0)
     if not scalar.has_source:
@@ -222,13 +223,14 @@ def _scalar_node(lattice: Lattice, places, scalar: Carried, precision, jit, at):
 
     def with_source(neighbours, links, own, n, parameters):
         arriving, was = links
-        rest, rest_before, _, _, per_h = own
+        rest, rest_before, _, new = own
         value, kept, gained = parameters[value_at][n], parameters[kept_at], parameters[gained_at][n]
         rise = parameters[memory_at][n] + gained * (rest - kept * rest_before)
         for k in range(count):
             difference = parameters[value_at][neighbours[place[k]]] - value
             near = parameters[gained_at][neighbours[place[k]]]
             rise += (difference + near) * arriving[k] + kept * (difference - near) * was[k]
+        per_h = one / new
         gain, loss = gain_of(parameters[gain_at], per_h, n), parameters[loss_at]
         change = (rise * per_h + gain - loss * value) * parameters[share_at]
         keep(parameters, n, own, change, gained)

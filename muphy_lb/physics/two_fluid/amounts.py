@@ -38,6 +38,8 @@ from muphy_lb.physics.two_fluid.operators import (
     SECOND,
     SHARPNESS,
     axis_links,
+    known_node,
+    normal_or_0,
 )
 
 UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
@@ -66,7 +68,8 @@ def _mixing(first, second) -> np.ndarray:
 def _advance(neighbours, n, lattice, parameters):
     own_lattice, real = scalar_lattice(lattice.dimension), parameters[PHASE].dtype.type
     amounts = parameters[FIRST], parameters[SECOND]
-    momentum, normal, drift = ([parameters[name] for name in names] for names in (MOMENTUM_FIELDS, NORMAL, DRIFT))
+    momentum, drift = ([parameters[name] for name in names] for names in (MOMENTUM_FIELDS, DRIFT))
+    normal = [normal_or_0(parameters[name]) for name in NORMAL]
     share, is_plate = np.minimum(parameters[ENTERING][n], 1.0), parameters[ENTERING][n] == PLATE
     passes = np.where(_kept_back(n, parameters), 0.0, 1.0)
     enters, here = (share, 1.0 - share), [values[n].astype(real) for values in amounts]
@@ -100,14 +103,14 @@ def _advance_node(lattice, precision, jit, at):
     phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
     normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
     drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
-    links = axis_links(lattice)
+    links, known = axis_links(lattice), known_node(precision, jit)
     gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
     lost = _summed([_lost_node(link, number, lattice, precision, jit, at) for number, link in enumerate(links)], jit)
 
     def pressed(n, a, b, parameters):
         if a > zero and b > zero:
             mixing = real(math.sqrt(a * b / (a + b)))
-            normal = parameters[normal_x][n], parameters[normal_y][n], parameters[normal_z][n]
+            normal = known(parameters[normal_x][n]), known(parameters[normal_y][n]), known(parameters[normal_z][n])
             return normal, (parameters[drift_x][n], parameters[drift_y][n], parameters[drift_z][n]), mixing
         return (zero, zero, zero), (zero, zero, zero), zero
 
@@ -129,13 +132,15 @@ def _advance_node(lattice, precision, jit, at):
 
 
 def _gathered_node(link: tuple[int, int, float], jit, at):
-    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow along it there."""
+    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow and the normal
+    along it there."""
     k, axis, _ = link
     first, second, flow = at[FIRST], at[SECOND], at[MOMENTUM_FIELDS[axis]]
+    normal = at[NORMAL[axis]]
 
     def gathered(neighbours, parameters):
         near = neighbours[k]
-        return parameters[first][near], parameters[second][near], parameters[flow][near]
+        return parameters[first][near], parameters[second][near], parameters[flow][near], parameters[normal][near]
 
     return jit(gathered)
 
@@ -159,8 +164,9 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
     sixth, drift = real(1.0 / 6.0), at[DRIFT[axis]]
     per_drift = real(0.5 / float(scalar_lattice(lattice.dimension).cs2))
     full, plate, almost_first = real(UNITS[precision.real]), real(PLATE), real(ALMOST_FIRST)
-    entering, phase, normal = at[ENTERING], at[PHASE], at[NORMAL[axis]]
-    sharpness, of_first, of_second, of_flow = real(SHARPNESS), 3 * number, 3 * number + 1, 3 * number + 2
+    entering, phase, sharpness = at[ENTERING], at[PHASE], real(SHARPNESS)
+    of_first, of_second, of_flow, of_normal = (4 * number + part for part in range(4))
+    known = known_node(precision, jit)
     sent, whole = _sent_node(lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
 
     def through_opening(n, a, b, along, parameters):
@@ -180,7 +186,7 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
         along = sign * flow[axis]
         a, b, both = real(beside[of_first]), real(beside[of_second]), zero
         if a > zero and b > zero and pressed[2] > zero:
-            x = half * sharpness * (pressed[0][axis] + parameters[normal][neighbours[k]])
+            x = half * sharpness * (pressed[0][axis] + known(beside[of_normal]))
             drifts = per_drift * (pressed[1][axis] + parameters[drift][neighbours[k]])
             both = (x * (one + x * x * sixth) + drifts) * (pressed[2] * real(math.sqrt(a * b / (a + b))))
         sent_a, sent_b = sent(own[0], own[1], along, sign * both)

@@ -42,9 +42,12 @@ FIRST, SECOND, NEW_FIRST, NEW_SECOND = "first", "second", "new_first", "new_seco
 PHASE, STEEPNESS, STRENGTH = "phase", "steepness", "strength"
 NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
 DRIFT = ("drift_x", "drift_y", "drift_z")
-COTANGENT, ENTERING, TENSION = "contact_cotangent", "entering_share", "tension"
+COTANGENT, ENTERING, TENSION, ENDING = "contact_cotangent", "entering_share", "tension", "links_ending"
 NOWHERE = 2.0
 """Phase where there is no node."""
+NO_NORMAL = 4.0
+"""Each component of the normal where there is no interface, so that one tells; more than any beyond a wall that the
+interface meets."""
 SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
 HALF_VOXEL = math.tanh(0.5 * SHARPNESS)
@@ -73,6 +76,17 @@ def axis_links(lattice: Lattice) -> list[tuple[int, int, float]]:
             axis = int(np.flatnonzero(vector)[0])
             found.append((k, axis, float(vector[axis])))
     return found
+
+
+def normal_or_0(component):
+    """Components of normals, 0 where there is none."""
+    return np.where(component < NO_NORMAL, component, 0)
+
+
+def known_node(precision, jit):
+    """Node function of a component of a normal: itself, or 0 where there is no normal."""
+    none, zero = precision.real(NO_NORMAL), precision.real(0)
+    return jit(lambda component: component if component < none else zero)
 
 
 def _slope(difference: np.ndarray, is_known: np.ndarray, axis: int, lattice: Lattice) -> np.ndarray:
@@ -111,8 +125,8 @@ def _orient(neighbours, n, lattice, parameters):
     size = np.linalg.norm(gradient, axis=0)
     is_flat = size <= FLAT
     for name, component in zip(NORMAL, gradient, strict=True):
-        parameters[name][n] = np.where(is_flat, 0.0, component / np.where(is_flat, 1.0, size))
-    unit = np.array([parameters[name][n] for name in NORMAL], dtype=float)
+        parameters[name][n] = np.where(is_flat, NO_NORMAL, component / np.where(is_flat, 1.0, size))
+    unit = np.array([normal_or_0(parameters[name][n]) for name in NORMAL], dtype=float)
     for name, component in zip(DRIFT, _drift(neighbours, n, unit, is_known, lattice, parameters), strict=True):
         parameters[name][n] = component
     steepness = 0.5 * STEEPENED * _root(phase) * (1.0 + _root(phase)) * size
@@ -184,6 +198,7 @@ def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
     flat, share, least_width, steepened = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(0.5 * STEEPENED)
+    none = real(NO_NORMAL)
     half_sharpness = real(0.5 * SHARPNESS)
     phase, steepness, strength, cotangent_at = (at[name] for name in (PHASE, STEEPNESS, STRENGTH, COTANGENT))
     x, y, z = (at[name] for name in NORMAL)
@@ -215,7 +230,7 @@ def _orient_node(lattice, precision, jit, at):
                 gy = ey + per_width * (sy - xy * ex - wide_y * ey - yz * ez)
                 gz = ez + per_width * (sz - xz * ex - yz * ey - wide_z * ez)
         size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
-        nx, ny, nz, steep = zero, zero, zero, zero
+        nx, ny, nz, steep = none, none, none, zero
         if size > flat:
             per = one / size
             nx, ny, nz, steep = gx * per, gy * per, gz * per, steepened * root * (one + root) * size
@@ -278,9 +293,9 @@ def _draw(neighbours, n, lattice, parameters):
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG)
     sine, ahead = 1.0 / np.sqrt(1.0 + cotangent * cotangent), tangent / np.where(is_met, along, 1.0)
     at_wall = sine * (ahead - cotangent * wall)
-    beyond = is_met & (parameters[PHASE][neighbours] >= NOWHERE)
+    beyond = is_met & (parameters[ENDING][n] >> np.arange(lattice.q - 1)[:, None] & 1 != 0)
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
-    is_known = beyond | (beside != 0.0).any(axis=0)
+    is_known = beyond | (beside[0] < NO_NORMAL)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
     phase = np.clip(parameters[PHASE][n], -1.0, 1.0)
     c, w = lattice.c[1:], np.where(beyond, 3.0 * lattice.w[1:, None], 0.0)
@@ -342,7 +357,8 @@ def _draw_node(lattice, precision, jit, at):
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
     zero, half, one, two = real(0), real(0.5), real(1), real(2)
-    least_width, nowhere, reach, above = (real(x) for x in (LEAST_WIDTH, NOWHERE, _reach(lattice), 1.0 + PURE))
+    least_width, none, reach, above = (real(x) for x in (LEAST_WIDTH, NO_NORMAL, _reach(lattice), 1.0 + PURE))
+    ending, nowhere = at[ENDING], np.int32(0)
     steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
     x, y, z = (at[name] for name in NORMAL)
     at_wall, lacking = _at_wall_node(precision, jit, at), _seen_node(lattice, precision, jit)
@@ -354,18 +370,21 @@ def _draw_node(lattice, precision, jit, at):
         wall_x = two * (sine * ahead[0] - cosine * wall[0]) - own_x
         wall_y = two * (sine * ahead[1] - cosine * wall[1]) - own_y
         wall_z = two * (sine * ahead[2] - cosine * wall[2]) - own_z
+        beyond = parameters[ending][n] if is_met else nowhere
         gx, gy, gz, wide_x, wide_y, wide_z, seen = zero, zero, zero, zero, zero, zero, one
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
-            if is_met and parameters[phase][neighbours[k]] >= nowhere:
+            if beyond & (1 << k):
                 nx, ny, nz = wall_x, wall_y, wall_z
                 seen -= lacking(k, wall, ahead, cosine, sine)
-            if nx != zero or ny != zero or nz != zero:
+            if nx < none:
                 gx += w[k + 1] * cx[k + 1] * (nx - own_x)
-                gy += w[k + 1] * cy[k + 1] * (ny - own_y)
-                gz += w[k + 1] * cz[k + 1] * (nz - own_z)
                 wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
+            if ny < none:
+                gy += w[k + 1] * cy[k + 1] * (ny - own_y)
                 wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
+            if nz < none:
+                gz += w[k + 1] * cz[k + 1] * (nz - own_z)
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
         spread = gx / max(wide_x, least_width) + gy / max(wide_y, least_width) + gz / max(wide_z, least_width)
         return spread / max(seen, half)
@@ -386,7 +405,7 @@ DRAW = Operator(
     "two-fluid-tension",
     _draw,
     _draw_node,
-    named(PHASE, STEEPNESS, STRENGTH, TENSION, COTANGENT, *NORMAL, *WALL_NORMAL),
+    named(PHASE, STEEPNESS, STRENGTH, TENSION, COTANGENT, ENDING, *NORMAL, *WALL_NORMAL),
 )
 
 

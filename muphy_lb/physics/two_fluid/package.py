@@ -28,11 +28,13 @@ from muphy_lb.physics.two_fluid.operators import (
     COTANGENT,
     DRAW,
     DRIFT,
+    ENDING,
     ENTERING,
     FIRST,
     MIXTURE,
     NEW_FIRST,
     NEW_SECOND,
+    NO_NORMAL,
     NORMAL,
     NOWHERE,
     ORIENT,
@@ -50,7 +52,7 @@ from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
 from muphy_lb.physics.two_fluid.structure import COLUMNS as SHAPE
 from muphy_lb.physics.two_fluid.structure import parts_of, structure
-from muphy_lb.physics.two_fluid.walls import wall_normals
+from muphy_lb.physics.two_fluid.walls import ending_links, wall_normals
 from muphy_lb.setup.input_fields import Wanted, read_field
 
 COLLISIONS = ("trt", "mrt", "bgk")
@@ -194,7 +196,7 @@ class TwoFluid(Physics):
         fluid = replace(flow.fluid, rates=(*flow.fluid.rates, *fluidity), closure=MIXTURE)
         momentum: dict[str, Value] = {name: FieldValue(name) for name in MOMENTUM_FIELDS}
         own: dict[str, Value] = {
-            name: FieldValue(name) for name in (*AMOUNTS, PHASE, STEEPNESS, STRENGTH, ENTERING, COTANGENT)
+            name: FieldValue(name) for name in (*AMOUNTS, PHASE, STEEPNESS, STRENGTH, ENTERING, COTANGENT, ENDING)
         }
         own |= {name: FieldValue(name) for name in (*NORMAL, *DRIFT, *WALL_NORMAL)} | momentum
         own |= {new: FieldValue(name, is_new=True) for name, new in AMOUNTS.items()} | {TENSION: self.tension}
@@ -212,7 +214,7 @@ class TwoFluid(Physics):
                 (*(name + AT_NEIGHBOURS for name in (PHASE, *MOMENTUM_FIELDS)), STEEPNESS, COTANGENT, *WALL_NORMAL),
                 (*NORMAL, *DRIFT, STEEPNESS, STRENGTH),
             ),
-            stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in (*NORMAL, PHASE)), STEEPNESS), (STRENGTH,)),
+            stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in NORMAL), PHASE, STEEPNESS, ENDING), (STRENGTH,)),
         )
         read = {name: own[name] for name in (PHASE, STRENGTH, *NORMAL)}
         flow = replace(flow, fluid=fluid, name="two fluids").pushed_by(SURFACE_FORCE, read)
@@ -234,17 +236,18 @@ class TwoFluid(Physics):
             guarded=True,
         )
         vectors = [
-            (name, axis < self._lattice.dimension)
-            for names in (NORMAL, MOMENTUM_FIELDS, DRIFT)
+            (name, outside, axis < self._lattice.dimension)
+            for names, outside in ((NORMAL, NO_NORMAL), (MOMENTUM_FIELDS, 0.0), (DRIFT, 0.0))
             for axis, name in enumerate(names)
         ]
         rows = zip((*WALL_NORMAL, COTANGENT), range(4), strict=True)
         return (
             *(replace(amount, name=name) for name in AMOUNTS),
             Field(PHASE, outside=NOWHERE, is_state=True),
-            *(Field(name, outside=0.0, is_state=is_state) for name, is_state in vectors),
+            *(Field(name, outside=outside, is_state=is_state) for name, outside, is_state in vectors),
             *(Field(name, is_state=True) for name in (STEEPNESS, STRENGTH)),
             Field(ENTERING, fixed=self._first_entering),
+            Field(ENDING, dtype=np.int32, fixed=partial(ending_links, self._lattice)),
             *(Field(name, fixed=partial(self._at_walls, row)) for name, row in rows),
         )
 
@@ -267,7 +270,8 @@ class TwoFluid(Physics):
         """Amounts of the regions of the case."""
         full, phase = UNITS[self._real], self._initial_phase(view)
         first = np.rint(0.5 * (1.0 + phase) * full)
-        at_rest = dict.fromkeys((*NORMAL, *DRIFT, *MOMENTUM_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
+        at_rest = dict.fromkeys((*DRIFT, *MOMENTUM_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
+        at_rest |= dict.fromkeys(NORMAL, np.full(1, NO_NORMAL))
         return at_rest | {FIRST: first, SECOND: full - first, PHASE: phase}
 
     def _initial_phase(self, view) -> np.ndarray:

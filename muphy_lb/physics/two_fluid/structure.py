@@ -25,7 +25,7 @@ from muphy_lb.geometry.porous.pores import find_pores
 from muphy_lb.geometry.voxels import FLUID, Voxels
 from muphy_lb.geometry.wall_areas import AXES
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
-from muphy_lb.physics.two_fluid.operators import NORMAL, PHASE, WALL_NORMAL
+from muphy_lb.physics.two_fluid.operators import NORMAL, PHASE, WALL_NORMAL, normal_or_0
 
 FLUIDS = ("first", "second")
 INTERFACE_AREA = "interface_area_m2"
@@ -47,7 +47,7 @@ def structure(view: FlowView) -> dict[str, float] | None:
     face_m2, codes = nodes.spacing_m**2, NeighbourSearch(nodes).table(AXES)
     driven = np.array(view.case.flow.acceleration_m_s2) + np.array(view.case.flow.pressure_drop_pa) != 0.0
     wall_area = wall_areas(codes, np.stack(normals[3:]))
-    found = {INTERFACE_AREA: interface_area(codes, phase, np.stack(normals[:3])) * face_m2}
+    found = {INTERFACE_AREA: interface_area(codes, phase, normal_or_0(np.stack(normals[:3]))) * face_m2}
     for fluid, sign in zip(FLUIDS, (1.0, -1.0), strict=True):
         chosen = phase >= 0.0 if fluid == FLUIDS[0] else phase < 0.0
         box = np.zeros(nodes.shape, dtype=np.uint8)
