@@ -57,6 +57,8 @@ PURE = 1e-4
 APART = math.pi**2 / (12.0 * SHARPNESS)
 """Voxels of shear by which both fluids slide past each other in an interface, so that the flow of each is that beside a
 sharp one: the mean of |d| over the share of a fluid beyond the interface, over the mean of both shares' product."""
+FASTEST_DRIFT = 0.05
+"""Largest relative velocity of both fluids [voxels a step], below which amounts stay positive."""
 FLAT = 1e-3
 """Length of the gradient of psi below which there is no interface."""
 STEEPENED = 1.0233
@@ -141,7 +143,8 @@ def _drift(neighbours, n, normal, is_known, lattice, parameters) -> np.ndarray:
     along = np.where(is_known[links], lattice.c[1:][links] @ normal, 0.0)
     rise = np.array([(along * (each[neighbours[links]] - each[n])).sum(axis=0) for each in flow])
     rise *= APART / np.maximum((along**2).sum(axis=0), LEAST_WIDTH)
-    return rise - (rise * normal).sum(axis=0) * normal
+    drift = rise - (rise * normal).sum(axis=0) * normal
+    return drift * FASTEST_DRIFT / np.maximum(np.linalg.norm(drift, axis=0), FASTEST_DRIFT)
 
 
 def _half_node(precision, jit):
@@ -252,7 +255,8 @@ def _orient_node(lattice, precision, jit, at):
 
 def _drift_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, nx, ny, nz, parameters)``: how much faster the first fluid is than the second."""
-    nowhere, zero, least, apart = (precision.real(x) for x in (NOWHERE, 0.0, LEAST_WIDTH, APART))
+    real = precision.real
+    nowhere, zero, least, apart, fastest = (real(x) for x in (NOWHERE, 0.0, LEAST_WIDTH, APART, FASTEST_DRIFT))
     phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
     links = tuple(k for k, *_ in axis_links(lattice))
     cx, cy, cz = constants(lattice, precision)[1:]
@@ -270,7 +274,9 @@ def _drift_node(lattice, precision, jit, at):
                 width += along * along
         per = apart / max(width, least)
         across = vx * nx + vy * ny + vz * nz
-        return per * (vx - across * nx), per * (vy - across * ny), per * (vz - across * nz)
+        vx, vy, vz = per * (vx - across * nx), per * (vy - across * ny), per * (vz - across * nz)
+        slowed = fastest / max(real(math.sqrt(vx * vx + vy * vy + vz * vz)), fastest)
+        return slowed * vx, slowed * vy, slowed * vz
 
     return jit(drift)
 
