@@ -47,6 +47,8 @@ UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
 INTEGERS: Mapping[type, Any] = {np.float32: np.int32, np.float64: np.int64}
 WALL, OPENING, LEAST_AMOUNT = -(2**30), -(2**30) - 1, -(2**29)
 """Amounts beyond walls and openings, and what no amount is below."""
+LEAST_MIXING = 1e-3
+"""Share of sqrt(M M') in a full node below which what the fluids drift apart counts for nothing."""
 PLATE = 2.0
 """Share of the first fluid in what enters through a porous plate, by which it is known: the first one alone passes, for
 both, and where there is some of the second one nothing does."""
@@ -80,8 +82,9 @@ def _advance(neighbours, n, lattice, parameters):
         beyond, there = amounts[0][near], [values[near].astype(real) for values in amounts]
         turned = 0.5 * SHARPNESS * (normal[axis][n] + normal[axis][near])
         drifts = 0.5 / float(own_lattice.cs2) * (drift[axis][n] + drift[axis][near])
-        pressed = turned * (1.0 + turned * turned / 6.0) + drifts
-        pressed = sign * pressed * (_mixing(*here) * _mixing(*there))
+        mixing = _mixing(*here) * _mixing(*there)
+        drifts = np.where(mixing > LEAST_MIXING * UNITS[real], drifts, 0.0)
+        pressed = sign * (turned * (1.0 + turned * turned / 6.0) + drifts) * mixing
         for colour, towards in enumerate((1.0, -1.0)):
             parts = [
                 _sent(own[colour], way * momentum[axis][at], way * sign * towards * pressed, own_lattice)
@@ -102,7 +105,6 @@ def _advance_node(lattice, precision, jit, at):
     first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
     phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
     normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
-    drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
     links, known = axis_links(lattice), known_node(precision, jit)
     gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
     lost = _summed([_lost_node(link, number, lattice, precision, jit, at) for number, link in enumerate(links)], jit)
@@ -111,8 +113,8 @@ def _advance_node(lattice, precision, jit, at):
         if a > zero and b > zero:
             mixing = real(math.sqrt(a * b / (a + b)))
             normal = known(parameters[normal_x][n]), known(parameters[normal_y][n]), known(parameters[normal_z][n])
-            return normal, (parameters[drift_x][n], parameters[drift_y][n], parameters[drift_z][n]), mixing
-        return (zero, zero, zero), (zero, zero, zero), zero
+            return normal, mixing
+        return (zero, zero, zero), zero
 
     pressed = jit(pressed)
 
@@ -163,6 +165,7 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
     sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
     sixth, drift = real(1.0 / 6.0), at[DRIFT[axis]]
     per_drift = real(0.5 / float(scalar_lattice(lattice.dimension).cs2))
+    least = real(LEAST_MIXING * UNITS[precision.real])
     full, plate, almost_first = real(UNITS[precision.real]), real(PLATE), real(ALMOST_FIRST)
     entering, phase, sharpness = at[ENTERING], at[PHASE], real(SHARPNESS)
     of_first, of_second, of_flow, of_normal = (4 * number + part for part in range(4))
@@ -185,10 +188,12 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
     def lost(neighbours, n, own, flow, pressed, beside, parameters):
         along = sign * flow[axis]
         a, b, both = real(beside[of_first]), real(beside[of_second]), zero
-        if a > zero and b > zero and pressed[2] > zero:
+        if a > zero and b > zero and pressed[1] > zero:
             x = half * sharpness * (pressed[0][axis] + known(beside[of_normal]))
-            drifts = per_drift * (pressed[1][axis] + parameters[drift][neighbours[k]])
-            both = (x * (one + x * x * sixth) + drifts) * (pressed[2] * real(math.sqrt(a * b / (a + b))))
+            both, mixing = x * (one + x * x * sixth), pressed[1] * real(math.sqrt(a * b / (a + b)))
+            if mixing > least:
+                both += per_drift * (parameters[drift][n] + parameters[drift][neighbours[k]])
+            both *= mixing
         sent_a, sent_b = sent(own[0], own[1], along, sign * both)
         got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
         beyond = beside[of_first]

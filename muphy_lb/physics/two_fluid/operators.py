@@ -59,7 +59,7 @@ APART = math.pi**2 / (12.0 * SHARPNESS)
 sharp one: the mean of |d| over the share of a fluid beyond the interface, over the mean of both shares' product."""
 FASTEST_DRIFT = 0.05
 """Largest relative velocity of both fluids [voxels a step], below which amounts stay positive."""
-FLAT = 1e-3
+FLAT = 1.5e-3
 """Length of the gradient of psi below which there is no interface."""
 STEEPENED = 1.0233
 """Slope of psi over its differences on a lattice, so that the pressure of the tension is that of the whole jump of phi:
