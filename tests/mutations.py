@@ -166,7 +166,7 @@ FAULTS = (
     ),
     Fault(
         "two fluids",
-        "muphy_lb/physics/two_fluid/operators.py",
+        "muphy_lb/physics/two_fluid/amounts.py",
         "return sent_a - got_a, sent_b - got_b",
         "return sent_a - got_b, sent_b - got_b",
         "tests/laws/test_two_fluid.py",

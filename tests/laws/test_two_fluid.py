@@ -11,9 +11,9 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
-from muphy_lb.measure.flow_view import filled_shares
+from muphy_lb.measure.flow_view import filled_shares, on_root
 from muphy_lb.output.series import read_series
-from muphy_lb.physics.two_fluid.observers import FLOWS, LEAST_LOOKS, batch_means, exact_sum
+from muphy_lb.physics.two_fluid.observers import FLOW_OF_BOTH, FLOWS, LEAST_LOOKS, batch_means, exact_sum
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
 from muphy_lb.physics.two_fluid.structure import euler_number, structure
 from muphy_lb.run.solver import Solver
@@ -69,7 +69,8 @@ def test_a_drop_has_the_pressure_of_laplace(tmp_path):
         phase, pressure = sim.core.model_field("phase"), sim.pressure_pa()
         radius = circle(*interface(phase.reshape(36, 36)))[2]
         rise = pressure[phase < -0.9999].mean() - pressure[phase > 0.9999].mean()
-        assert rise * radius == pytest.approx(TENSION, rel=0.01)
+        assert rise * radius == pytest.approx(TENSION, rel=0.002)
+        assert np.abs(sim.velocity_m_s()).max() * 0.1 / TENSION < 3e-4
 
 
 @pytest.mark.night
@@ -86,9 +87,9 @@ def test_a_small_drop_keeps_its_fluid(tmp_path):
     assert second.sum() > 50.0 and second[far].sum() < 0.01
 
 
-@pytest.mark.parametrize(("ratio", "within"), [(10.0, 0.03), (0.1, 0.06)])
+@pytest.mark.parametrize(("ratio", "within"), [(10.0, 0.002), (0.1, 0.01)])
 def test_layers_slide_past_each_other_with_the_stress_of_both(ratio, within):
-    """Flow of the core over that of the whole channel with its fluid; mu of the core over that of the films: ratio."""
+    """Flows of core and films over those of the channel with either; mu of the core over the films': ratio."""
     height, drive, own = 32, 1e-7, 0.1 * ratio**0.5
     films = [
         {"box_m": [[-9.0, -9.0, -9.0], [99.0, 0.5 + height / 4, 9.0]]},
@@ -102,11 +103,12 @@ def test_layers_slide_past_each_other_with_the_stress_of_both(ratio, within):
     }
     with Simulation(merged(FLOW, case)) as sim:
         sim.step(20000)
-        phase, u = sim.core.model_field("phase"), sim.velocity_m_s()[:, 0]
-        share = ((1.0 + phase) / 2).mean()
-        found = ((1.0 + phase) / 2 * u).sum() / 3 / (drive * height**3 / 12.0 / own)
+        share = float((0.5 + 0.5 * sim.core.model_field("phase")).mean())
+        sums = on_root(sim.core.node_sums(FLOW_OF_BOTH).read())[0] / 3 / (drive * height**3 / 12.0 / own)
+    films = 1.0 - share
     assert share == pytest.approx(0.5, abs=1e-12)
-    assert found == pytest.approx(share * (1.5 * ratio + share**2 * (1.0 - 1.5 * ratio)), rel=within)
+    assert sums[0] == pytest.approx(share * (1.5 * ratio + share**2 * (1.0 - 1.5 * ratio)), rel=within)
+    assert sums[3] / ratio == pytest.approx(films**2 * (3.0 - films) / 2.0, rel=within)
 
 
 def test_the_weight_of_the_second_fluid_hangs_on_its_pressure(tmp_path):
@@ -377,7 +379,10 @@ def test_the_flows_told_are_those_of_both_fluids(tmp_path):
         sim.run(steps=20, folder=tmp_path)
         u, share = sim.velocity_m_s(), 0.5 + 0.5 * sim.core.model_field("phase")
         n_voxels = np.prod(sim.core.header.shape)
-        expected = [*(share @ u), *((1.0 - share) @ u)]
+        drift = np.array([sim.core.model_field(f"drift_{axis}") for axis in "xyz"])
+        apart = drift @ (share * (1.0 - share))
+        assert np.abs(apart).max() > 1e-4
+        expected = [*(share @ u + apart), *((1.0 - share) @ u - apart)]
         series = read_series(tmp_path / "two_fluid.csv")
         assert [series[name][-1] * n_voxels for name in FLOWS] == pytest.approx(expected, rel=1e-9, abs=1e-15)
 

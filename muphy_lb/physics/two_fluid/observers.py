@@ -14,7 +14,7 @@ from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import named
 from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.series import read_series
-from muphy_lb.physics.two_fluid.operators import FIRST, PHASE, SECOND
+from muphy_lb.physics.two_fluid.operators import DRIFT, FIRST, PHASE, SECOND
 from muphy_lb.physics.two_fluid.section import SERIES_FILE
 from muphy_lb.physics.two_fluid.structure import COLUMNS as SHAPE
 from muphy_lb.physics.two_fluid.structure import FLUIDS, INTERFACE_AREA, structure
@@ -43,27 +43,34 @@ BATCHES, LEAST_LOOKS = 8, 32
 def _flows(n, moments, lattice, parameters):
     velocity = np.asarray(moments[1:4], dtype=np.float64)
     first = 0.5 + 0.5 * np.asarray(parameters[PHASE][n], dtype=np.float64)
-    return np.concatenate([first * velocity, (1.0 - first) * velocity]), np.zeros((0, first.size))
+    apart = first * (1.0 - first) * np.array([parameters[name][n] for name in DRIFT], dtype=np.float64)
+    return np.concatenate([first * velocity + apart, (1.0 - first) * velocity - apart]), np.zeros((0, first.size))
 
 
 def _flows_node(lattice, precision, jit, at):
     phase, double, axes = at[PHASE], np.float64, 3
+    drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
     half, one = double(0.5), double(1)
 
     def flows(n, deviation, ux, uy, uz, parameters, found):
         first = half + half * double(parameters[phase][n])
-        velocity = double(ux), double(uy), double(uz)
+        velocity, both = (double(ux), double(uy), double(uz)), first * (one - first)
+        drift = parameters[drift_x][n], parameters[drift_y][n], parameters[drift_z][n]
         for axis in range(axes):
-            found[axis] = first * velocity[axis]
-            found[axis + axes] = (one - first) * velocity[axis]
+            apart = both * double(drift[axis])
+            found[axis] = first * velocity[axis] + apart
+            found[axis + axes] = (one - first) * velocity[axis] - apart
 
     return jit(flows)
 
 
 FLOW_OF_BOTH = Measure(
-    Operator("two-fluid-flows", _flows, _flows_node, named(PHASE)), {PHASE: FieldValue(PHASE)}, n_sums=6, n_peaks=0
+    Operator("two-fluid-flows", _flows, _flows_node, named(PHASE, *DRIFT)),
+    {name: FieldValue(name) for name in (PHASE, *DRIFT)},
+    n_sums=6,
+    n_peaks=0,
 )
-"""The velocity (x, y, z) of each node by the share of the first fluid, then by that of the second one."""
+"""The velocity (x, y, z) of the first fluid at each node by its share, then that of the second one by its."""
 
 
 def batch_means(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,43 +1,38 @@
-"""Operators of two fluids of equal density: a colour-gradient method.
-
-**Amounts.** A node holds N_a of the first fluid and N_b of the second one. The amount that leaves it along an axis is,
-for the first,
-
-    A_q = w [N_a (1 + c.u / cs2) + beta N_a N_b / (N_a + N_b) c.n]
-
-and for the second the same with N_b and -beta: the populations of D3Q7 (D2Q5) with a relaxation time of 1 and the
-recolouring of Latva-Kokko, Rothman, Phys. Rev. E 71, 056702 (2005), which nothing needs to store. n is the unit normal
-of the interface, towards the first fluid. No link into a wall is crossed. Amounts are whole numbers of ``UNITS`` of a
-full node and every A_q is rounded to one, by the node that sends it and by the one that it reaches alike: the amount of
-each fluid stays the same for ever, on any ranks. phi = (N_a - N_b) / (N_a + N_b) is exactly 1 or -1 in a pure fluid.
+"""Operators of two fluids of equal density, a colour-gradient method: interfaces and viscosity. Their amounts are in
+:mod:`muphy_lb.physics.two_fluid.amounts`.
 
 **Tension.** Continuum surface force, Brackbill, Kothe, Zemach, J. Comput. Phys. 100, 335 (1992):
 
-    F = sigma K |grad phi| / 2 n,   n = grad phi / |grad phi|,   K = k / (1 + k d / (D - 1)),   k = -div n
+    F = sigma K |grad phi| / 2 n,   n = grad psi / |grad psi|,   K = k / (1 + k d / (D - 1)),   k = -div n
 
-with isotropic differences on the flow's lattice, from the neighbours that are there. k belongs to the surface through
-the node, K to the interface at the distance d, if both have one centre: with k the pressure in a drop would be too high
-by the mean of d^2 over the square of its radius. Along links into walls the slope of phi is that of
+with isotropic differences on the flow's lattice, from the neighbours that are there, of psi = tanh(beta d / 2) =
+phi / (1 + sqrt(1 - phi^2)): it is twice as wide as phi, so that curvatures of exact circles vary by 0.05 % across the
+interface and not by 3 %. k belongs to the surface through the node, K to the interface at the distance d, if both have
+one centre. Along links into walls the slope of psi is that of
 
-    e = t + (phi - phi_b) w,   phi_b - phi = beta cos(theta) (2 - phi^2 - phi_b^2) / 2
+    e = t + (psi - psi_b) w,   psi_b = (psi + W) / (1 + psi W),   W = tanh(beta cos(theta) / 2)
 
-with the normal w of the wall, which points into the fluid, and the gradient t along the wall. phi_b is the phase a
-voxel below the node in an interface with the contact angle theta, through the first fluid: that by which nothing
-crosses the link. The normal of the interface changes as much from the node to the wall, where it has the angle, as from
-there to the other end of the link (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)). Fluids that are exchanged, with
-180 degrees less theta, move alike to the last digit.
+with the normal w of the wall, which points into the fluid, and the gradient t along the wall. psi_b belongs to a voxel
+below the node in an interface with the contact angle theta, through the first fluid: that by which nothing crosses the
+link. The normal of the interface changes as much from the node to the wall, where it has the angle, as from there to
+the other end of the link (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)): a normal N for all surfaces of equal phase.
+Surfaces of a curved interface meet the wall below the node at other angles, and links beside each other at other
+normals, so that k lacks, of that of circles with one centre,
 
-**Viscosity.** 1 / nu is the mean of both fluids' by their shares: layers that slide past each other have the stress of
-either.
+    1 - seen = 3 / (D - 1) sum_b w_b [cot(theta) (c.T) (c.N) + (c.s)^2]
+
+by the links b into the wall, T the direction of the interface in the plane of N and w, and s across both; k is divided
+by seen. Fluids that are exchanged, with 180 degrees less theta, move alike to the last digit.
+
+**Viscosity.** 1 / nu is the mean of both fluids' by their shares of the voxel if the interface is sharp where phi is 0:
+layers that slide past each other have the stress of either, and the flow of both together is that of sharp layers.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from muphy_lb.lattice import Lattice, added, scalar_lattice
+from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import MOMENTUM_FIELDS, Operator
 from muphy_lb.operators.closures import Closure
 from muphy_lb.operators.operator import constants, named
@@ -46,35 +41,36 @@ from muphy_lb.operators.unroll import unroll
 FIRST, SECOND, NEW_FIRST, NEW_SECOND = "first", "second", "new_first", "new_second"
 PHASE, STEEPNESS, STRENGTH = "phase", "steepness", "strength"
 NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
+DRIFT = ("drift_x", "drift_y", "drift_z")
 COTANGENT, ENTERING, TENSION, ENDING = "contact_cotangent", "entering_share", "tension", "links_ending"
-UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
-"""Of which a full node has so many; an amount is an integer of as many bits as the real numbers have."""
-INTEGERS: Mapping[type, Any] = {np.float32: np.int32, np.float64: np.int64}
-WALL, OPENING, LEAST_AMOUNT = -(2**30), -(2**30) - 1, -(2**29)
-"""Amounts beyond walls and openings, and what no amount is below."""
 NOWHERE = 2.0
 """Phase where there is no node."""
 NO_NORMAL = 4.0
 """Each component of the normal where there is no interface, so that one tells; more than any beyond a wall that the
 interface meets."""
-PLATE = 2.0
-"""Share of the first fluid in what enters through a porous plate, by which it is known: the first one alone passes, for
-both, and where there is some of the second one nothing does."""
-ALMOST_FIRST = 0.9
-"""Phase of a node below which a porous plate is closed to it."""
 SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
-DISTANCE = 2.22
-"""Voxels, of which phi is the distance d from the interface: least squares over its width, weighted by grad phi."""
-FLAT = 1e-5
-"""Length of the gradient of phi below which there is no interface."""
+HALF_VOXEL = math.tanh(0.5 * SHARPNESS)
+"""Phase half a voxel from the interface."""
+PURE = 1e-4
+"""What 1 less the size of the phase is raised by, where the distance from the interface follows from it."""
+APART = math.pi**2 / (12.0 * SHARPNESS)
+"""Voxels of shear by which both fluids slide past each other in an interface, so that the flow of each is that beside a
+sharp one: the mean of |d| over the share of a fluid beyond the interface, over the mean of both shares' product."""
+FASTEST_DRIFT = 0.05
+"""Largest relative velocity of both fluids [voxels a step], below which amounts stay positive."""
+FLAT = 1.5e-3
+"""Length of the gradient of psi below which there is no interface."""
+STEEPENED = 1.0233
+"""Slope of psi over its differences on a lattice, so that the pressure of the tension is that of the whole jump of phi:
+by sums across plane interfaces at any angle and place, within 2e-4."""
 ALONG = 0.1
 """Share of the gradient along a wall, below which the interface does not meet the wall."""
 LEAST_WIDTH = 1e-3
 """Below every sum of weights of a derivative, where there is a neighbour along its axis."""
 
 
-def _axes(lattice: Lattice) -> list[tuple[int, int, float]]:
+def axis_links(lattice: Lattice) -> list[tuple[int, int, float]]:
     """(entry of the neighbour, axis, sign) of the vectors of a lattice along axes."""
     found = []
     for k, vector in enumerate(lattice.c[1:]):
@@ -84,193 +80,15 @@ def _axes(lattice: Lattice) -> list[tuple[int, int, float]]:
     return found
 
 
-def _sent(own, other, along_u, along_n, lattice: Lattice) -> np.ndarray:
-    """(n,) whole units of a fluid that nodes send along a direction, from the amounts of it and of the other one."""
-    is_mixed = (own > 0.0) & (other > 0.0)
-    both = np.where(is_mixed, own * other / np.where(is_mixed, own + other, 1.0), 0.0)
-    return np.floor(float(lattice.w[1]) * (own * (1.0 + along_u / float(lattice.cs2)) + both * along_n) + 0.5)
-
-
 def normal_or_0(component):
     """Components of normals, 0 where there is none."""
     return np.where(component < NO_NORMAL, component, 0)
 
 
-def _advance(neighbours, n, lattice, parameters):
-    own_lattice, real = scalar_lattice(lattice.dimension), parameters[PHASE].dtype.type
-    amounts = parameters[FIRST], parameters[SECOND]
-    momentum, normal = (
-        [parameters[name] for name in MOMENTUM_FIELDS],
-        [normal_or_0(parameters[name]) for name in NORMAL],
-    )
-    share, is_plate = np.minimum(parameters[ENTERING][n], 1.0), parameters[ENTERING][n] == PLATE
-    passes = np.where(_kept_back(n, parameters), 0.0, 1.0)
-    enters, here = (share, 1.0 - share), [values[n].astype(real) for values in amounts]
-    leaving = np.where(is_plate, here[0] + here[1], here[0]), np.where(is_plate, 0.0, here[1])
-    changes = np.zeros((2, n.size), np.int64)
-    for k, axis, sign in _axes(lattice):
-        near, leaves = neighbours[k], sign * momentum[axis][n]
-        beyond = amounts[0][near]
-        for colour, beta in enumerate((SHARPNESS, -SHARPNESS)):
-            parts = []
-            for at, way in ((n, sign), (near, -sign)):
-                own, other = (amounts[each][at].astype(real) for each in (colour, 1 - colour))
-                along = way * momentum[axis][at], beta * way * normal[axis][at]
-                parts.append(_sent(own, other, *along, own_lattice))
-            carried = np.where(leaves > 0.0, leaving[colour], UNITS[real] * enters[colour]) * leaves * passes
-            opened = np.where(beyond == OPENING, np.floor(carried + 0.5), 0.0)
-            changes[colour] -= np.where(beyond > LEAST_AMOUNT, parts[0] - parts[1], opened).astype(np.int64)
-    for name, values, change in zip((NEW_FIRST, NEW_SECOND), amounts, changes, strict=True):
-        parameters[name][n] = values[n] + change
-    a, b = (parameters[name][n].astype(real) for name in (NEW_FIRST, NEW_SECOND))
-    parameters[PHASE][n] = (a - b) / np.maximum(a + b, 1.0)
-
-
-def _advance_node(lattice, precision, jit, at):
-    """All neighbours are read before anything depends on one of them, so that a thread waits for memory once."""
-    real, zero, one, sharpness = precision.real, precision.real(0), precision.real(1), precision.real(SHARPNESS)
-    first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
-    phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
-    normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
-    links, known = _axes(lattice), _known_node(precision, jit)
-    gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
-    lost = _summed([_lost_node(link, number, lattice, precision, jit, at) for number, link in enumerate(links)], jit)
-
-    def pressed(n, a, b, parameters):
-        both_x, both_y, both_z = zero, zero, zero
-        if a > zero and b > zero:
-            both = a * b / (a + b)
-            both_x = sharpness * known(parameters[normal_x][n]) * both
-            both_y = sharpness * known(parameters[normal_y][n]) * both
-            both_z = sharpness * known(parameters[normal_z][n]) * both
-        return both_x, both_y, both_z
-
-    pressed = jit(pressed)
-
-    def advance(neighbours, n, parameters):
-        a, b = parameters[first][n], parameters[second][n]
-        flow = parameters[flow_x][n], parameters[flow_y][n], parameters[flow_z][n]
-        beside = gathered(neighbours, parameters)
-        own = real(a), real(b)
-        lost_a, lost_b = lost(neighbours, n, own, flow, pressed(n, *own, parameters), beside, parameters)
-        a -= lost_a
-        b -= lost_b
-        parameters[new_first][n] = a
-        parameters[new_second][n] = b
-        parameters[phase][n] = (real(a) - real(b)) / max(real(a) + real(b), one)
-
-    return jit(advance)
-
-
-def _known_node(precision, jit):
+def known_node(precision, jit):
     """Node function of a component of a normal: itself, or 0 where there is no normal."""
     none, zero = precision.real(NO_NORMAL), precision.real(0)
     return jit(lambda component: component if component < none else zero)
-
-
-def _gathered_node(link: tuple[int, int, float], jit, at):
-    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow and the normal
-    along it there."""
-    k, axis, _ = link
-    first, second, flow, normal = at[FIRST], at[SECOND], at[MOMENTUM_FIELDS[axis]], at[NORMAL[axis]]
-
-    def gathered(neighbours, parameters):
-        near = neighbours[k]
-        return parameters[first][near], parameters[second][near], parameters[flow][near], parameters[normal][near]
-
-    return jit(gathered)
-
-
-def _joined(functions, jit):
-    """Node function that joins the tuples that others return."""
-    head, *others = functions
-    if not others:
-        return head
-    rest = _joined(others, jit)
-    return jit(lambda neighbours, parameters: head(neighbours, parameters) + rest(neighbours, parameters))
-
-
-def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, jit, at):
-    """Node function ``(neighbours, n, own, flow, pressed, beside, parameters)``: the units of both fluids that a node
-    loses through one of its links along axes, from its amounts, its flow, what presses them apart along the axes, and
-    what was gathered beyond all links."""
-    _, axis, along_axis = link
-    real, integer = precision.real, INTEGERS[precision.real]
-    sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
-    full, plate, almost_first = real(UNITS[precision.real]), real(PLATE), real(ALMOST_FIRST)
-    entering, phase, sharpness = at[ENTERING], at[PHASE], real(SHARPNESS)
-    of_first, of_second, of_flow, of_normal = (4 * number + k for k in range(4))
-    sent, whole = _sent_node(lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
-    known = _known_node(precision, jit)
-
-    def through_opening(n, a, b, along, parameters):
-        share = parameters[entering][n]
-        if share == plate and parameters[phase][n] < almost_first:
-            return nothing, nothing
-        if along > zero:
-            if share == plate:
-                return whole((a + b) * along), nothing
-            return whole(a * along), whole(b * along)
-        share = min(share, one) * full
-        return whole(share * along), whole((full - share) * along)
-
-    through_opening = jit(through_opening)
-
-    def lost(neighbours, n, own, flow, pressed, beside, parameters):
-        along = sign * flow[axis]
-        sent_a, sent_b = sent(own[0], own[1], along, sign * pressed[axis])
-        a, b, both = real(beside[of_first]), real(beside[of_second]), zero
-        if a > zero and b > zero:
-            both = sharpness * known(beside[of_normal]) * (a * b / (a + b))
-        got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
-        beyond = beside[of_first]
-        if beyond > LEAST_AMOUNT:
-            return sent_a - got_a, sent_b - got_b
-        if beyond == OPENING:
-            return through_opening(n, own[0], own[1], along, parameters)
-        return nothing, nothing
-
-    return jit(lost)
-
-
-def _sent_node(lattice, precision, jit):
-    """Node function ``(a, b, along_u, both)`` of :func:`_sent` for both fluids of a node, with the share of them that
-    is pressed along the link."""
-    own_lattice, real, integer = scalar_lattice(lattice.dimension), precision.real, INTEGERS[precision.real]
-    one, half = real(1), real(0.5)
-    weight, per_speed = real(own_lattice.w[1]), real(1.0 / float(own_lattice.cs2))
-
-    def sent(a, b, along_u, both):
-        carried = one + per_speed * along_u
-        return (
-            integer(math.floor(weight * (a * carried + both) + half)),
-            integer(math.floor(weight * (b * carried - both) + half)),
-        )
-
-    return jit(sent)
-
-
-def _summed(functions, jit):
-    """Node function that adds up the pairs that others return."""
-    head, *others = functions
-    if not others:
-        return head
-    rest = _summed(others, jit)
-
-    def both(neighbours, n, own, flow, pressed, beside, parameters):
-        one_a, one_b = head(neighbours, n, own, flow, pressed, beside, parameters)
-        more_a, more_b = rest(neighbours, n, own, flow, pressed, beside, parameters)
-        return one_a + more_a, one_b + more_b
-
-    return jit(both)
-
-
-ADVANCE = Operator(
-    "two-fluid-amounts",
-    _advance,
-    _advance_node,
-    named(FIRST, SECOND, NEW_FIRST, NEW_SECOND, PHASE, ENTERING, *MOMENTUM_FIELDS, *NORMAL),
-)
 
 
 def _slope(difference: np.ndarray, is_known: np.ndarray, axis: int, lattice: Lattice) -> np.ndarray:
@@ -281,19 +99,28 @@ def _slope(difference: np.ndarray, is_known: np.ndarray, axis: int, lattice: Lat
     return rise / np.where(width > 0.0, width, 1.0)
 
 
+def _half(phase: np.ndarray) -> np.ndarray:
+    """tanh(beta d / 2) of the phase tanh(beta d)."""
+    return phase / (1.0 + _root(phase))
+
+
+def _root(phase: np.ndarray) -> np.ndarray:
+    """sqrt(1 - phi^2)."""
+    return np.sqrt(np.maximum(1.0 - phase * phase, 0.0))
+
+
 def _orient(neighbours, n, lattice, parameters):
-    phase, own = parameters[PHASE], parameters[PHASE][n].astype(float)
-    difference, is_known = phase[neighbours].astype(float) - own, phase[neighbours] < NOWHERE
+    phase, beside = (parameters[PHASE][at].astype(float) for at in (n, neighbours))
+    is_known, own = beside < NOWHERE, _half(phase)
+    difference = np.where(is_known, _half(np.where(is_known, beside, 0.0)) - own, 0.0)
     gradient = np.array([_slope(difference, is_known, axis, lattice) for axis in range(3)])
     wall = np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
     tangent = gradient - (gradient * wall).sum(axis=0) * wall
     along = np.linalg.norm(tangent, axis=0)
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG * np.linalg.norm(gradient, axis=0))
     cotangent = parameters[COTANGENT][n].astype(float)
-    wetting = SHARPNESS * cotangent / np.sqrt(1.0 + cotangent * cotangent)
-    constant = own + wetting - 0.5 * wetting * own * own
-    below = 2.0 * constant / (1.0 + np.sqrt(1.0 + 2.0 * wetting * constant))
-    expected = tangent + (own - below) * wall
+    wetting = np.tanh(0.5 * SHARPNESS * cotangent / np.sqrt(1.0 + cotangent * cotangent))
+    expected = tangent + (own - (own + wetting) / (1.0 + own * wetting)) * wall
     more = np.where(is_known, difference - lattice.c[1:] @ expected, 0.0)
     meeting = expected + np.einsum("k,ka,kn->an", lattice.w[1:] / float(lattice.cs2), lattice.c[1:], more)
     gradient = np.where(is_met, meeting, gradient)
@@ -301,19 +128,46 @@ def _orient(neighbours, n, lattice, parameters):
     is_flat = size <= FLAT
     for name, component in zip(NORMAL, gradient, strict=True):
         parameters[name][n] = np.where(is_flat, NO_NORMAL, component / np.where(is_flat, 1.0, size))
-    parameters[STEEPNESS][n] = np.where(is_flat, 0.0, 0.5 * size)
+    unit = np.array([normal_or_0(parameters[name][n]) for name in NORMAL], dtype=float)
+    for name, component in zip(DRIFT, _drift(neighbours, n, unit, is_known, lattice, parameters), strict=True):
+        parameters[name][n] = component
+    steepness = 0.5 * STEEPENED * _root(phase) * (1.0 + _root(phase)) * size
+    parameters[STEEPNESS][n] = np.where(is_flat, 0.0, steepness)
     parameters[STRENGTH][n] = np.where(is_flat, 0.0, parameters[STRENGTH][n])
+
+
+def _drift(neighbours, n, normal, is_known, lattice, parameters) -> np.ndarray:
+    """(3, n) velocities of the first fluid less those of the second one."""
+    links = [k for k, *_ in axis_links(lattice)]
+    flow = [parameters[name] for name in MOMENTUM_FIELDS]
+    along = np.where(is_known[links], lattice.c[1:][links] @ normal, 0.0)
+    rise = np.array([(along * (each[neighbours[links]] - each[n])).sum(axis=0) for each in flow])
+    rise *= APART / np.maximum((along**2).sum(axis=0), LEAST_WIDTH)
+    drift = rise - (rise * normal).sum(axis=0) * normal
+    return drift * FASTEST_DRIFT / np.maximum(np.linalg.norm(drift, axis=0), FASTEST_DRIFT)
+
+
+def _half_node(precision, jit):
+    """Node function ``(phase)``: tanh(beta d / 2) of the phase tanh(beta d), and sqrt(1 - phi^2)."""
+    real, zero, one = precision.real, precision.real(0), precision.real(1)
+
+    def half(phase):
+        root = real(math.sqrt(max(one - phase * phase, zero)))
+        return phase / (one + root), root
+
+    return jit(half)
 
 
 def _differences_node(lattice, precision, jit, phase: int):
     """Node function ``(neighbours, own, parameters)``: weighted sums over the neighbours that are there of vector times
-    difference of the phase, of squares of the vector's components, and of their products; all 0 without a difference.
+    difference of the half phase, of squares of the vector's components, and of their products; all 0 without a
+    difference. ``own`` is the phase of the node.
 
     All neighbours are read before anything depends on one of them.
     """
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    zero, nowhere = real(0), real(NOWHERE)
+    zero, nowhere, half = real(0), real(NOWHERE), _half_node(precision, jit)
 
     def sums(neighbours, own, parameters):
         beside = [zero] * count
@@ -325,11 +179,13 @@ def _differences_node(lattice, precision, jit, phase: int):
             differs = differs | ((beside[k] != own) & (beside[k] < nowhere))
         if not differs:
             return gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz
+        own_half = half(own)[0]
         for k in range(count):
             if beside[k] < nowhere:
-                gx += w[k + 1] * cx[k + 1] * (beside[k] - own)
-                gy += w[k + 1] * cy[k + 1] * (beside[k] - own)
-                gz += w[k + 1] * cz[k + 1] * (beside[k] - own)
+                rise = w[k + 1] * (half(beside[k])[0] - own_half)
+                gx += cx[k + 1] * rise
+                gy += cy[k + 1] * rise
+                gz += cz[k + 1] * rise
                 wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
                 wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
@@ -343,33 +199,36 @@ def _differences_node(lattice, precision, jit, phase: int):
 
 def _orient_node(lattice, precision, jit, at):
     real = precision.real
-    one, two, zero, half, per_width = real(1), real(2), real(0), real(0.5), real(1.0 / float(lattice.cs2))
-    flat, share, sharpness, least_width = real(FLAT), real(ALONG), real(SHARPNESS), real(LEAST_WIDTH)
+    one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
+    flat, share, least_width, steepened = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(0.5 * STEEPENED)
     none = real(NO_NORMAL)
+    half_sharpness = real(0.5 * SHARPNESS)
     phase, steepness, strength, cotangent_at = (at[name] for name in (PHASE, STEEPNESS, STRENGTH, COTANGENT))
     x, y, z = (at[name] for name in NORMAL)
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
-    sums = _differences_node(lattice, precision, jit, phase)
+    sums, half = _differences_node(lattice, precision, jit, phase), _half_node(precision, jit)
+    drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
+    drift = _drift_node(lattice, precision, jit, at)
 
     def orient(neighbours, n, parameters):
-        own, steep = parameters[phase][n], parameters[steepness][n]
-        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, own, parameters)
+        of_node, steep = parameters[phase][n], parameters[steepness][n]
+        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, of_node, parameters)
         if sx == zero and sy == zero and sz == zero and steep == zero:
             return  # what would be written is there
         gx, gy, gz = sx / max(wide_x, least_width), sy / max(wide_y, least_width), sz / max(wide_z, least_width)
+        own, root = half(of_node)
         wx, wy, wz = zero, zero, zero
         if gx != zero or gy != zero or gz != zero:
             wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
-        if wx * wx + wy * wy + wz * wz > half:
+        if wx * wx + wy * wy + wz * wz > limit:
             across = gx * wx + gy * wy + gz * wz
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
             along = tx * tx + ty * ty + tz * tz
             if along > share * share * (gx * gx + gy * gy + gz * gz):
                 cotangent = parameters[cotangent_at][n]
-                wetting = sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))
-                constant = own + wetting - half * wetting * own * own
-                below = two * constant / (one + real(math.sqrt(one + two * wetting * constant)))
-                ex, ey, ez = tx + (own - below) * wx, ty + (own - below) * wy, tz + (own - below) * wz
+                wetting = real(math.tanh(half_sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))))
+                fall = own - (own + wetting) / (one + own * wetting)
+                ex, ey, ez = tx + fall * wx, ty + fall * wy, tz + fall * wz
                 gx = ex + per_width * (sx - wide_x * ex - xy * ey - xz * ez)
                 gy = ey + per_width * (sy - xy * ex - wide_y * ey - yz * ez)
                 gz = ez + per_width * (sz - xz * ex - yz * ey - wide_z * ez)
@@ -377,9 +236,15 @@ def _orient_node(lattice, precision, jit, at):
         nx, ny, nz, steep = none, none, none, zero
         if size > flat:
             per = one / size
-            nx, ny, nz, steep = gx * per, gy * per, gz * per, half * size
+            nx, ny, nz, steep = gx * per, gy * per, gz * per, steepened * root * (one + root) * size
         else:
             parameters[strength][n] = zero
+        dx, dy, dz = zero, zero, zero
+        if steep > zero:
+            dx, dy, dz = drift(neighbours, n, nx, ny, nz, parameters)
+        parameters[drift_x][n] = dx
+        parameters[drift_y][n] = dy
+        parameters[drift_z][n] = dz
         parameters[x][n] = nx
         parameters[y][n] = ny
         parameters[z][n] = nz
@@ -388,8 +253,39 @@ def _orient_node(lattice, precision, jit, at):
     return jit(orient)
 
 
+def _drift_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, n, nx, ny, nz, parameters)``: how much faster the first fluid is than the second."""
+    real = precision.real
+    nowhere, zero, least, apart, fastest = (real(x) for x in (NOWHERE, 0.0, LEAST_WIDTH, APART, FASTEST_DRIFT))
+    phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
+    links = tuple(k for k, *_ in axis_links(lattice))
+    cx, cy, cz = constants(lattice, precision)[1:]
+
+    def drift(neighbours, n, nx, ny, nz, parameters):
+        ux, uy, uz = parameters[flow_x][n], parameters[flow_y][n], parameters[flow_z][n]
+        vx, vy, vz, width = zero, zero, zero, zero
+        for k in links:
+            near = neighbours[k]
+            if parameters[phase][near] < nowhere:
+                along = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
+                vx += along * (parameters[flow_x][near] - ux)
+                vy += along * (parameters[flow_y][near] - uy)
+                vz += along * (parameters[flow_z][near] - uz)
+                width += along * along
+        per = apart / max(width, least)
+        across = vx * nx + vy * ny + vz * nz
+        vx, vy, vz = per * (vx - across * nx), per * (vy - across * ny), per * (vz - across * nz)
+        slowed = fastest / max(real(math.sqrt(vx * vx + vy * vy + vz * vz)), fastest)
+        return slowed * vx, slowed * vy, slowed * vz
+
+    return jit(drift)
+
+
 ORIENT = Operator(
-    "two-fluid-normal", _orient, _orient_node, named(PHASE, STEEPNESS, STRENGTH, COTANGENT, *NORMAL, *WALL_NORMAL)
+    "two-fluid-normal",
+    _orient,
+    _orient_node,
+    named(PHASE, STEEPNESS, STRENGTH, COTANGENT, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL),
 )
 
 
@@ -401,69 +297,92 @@ def _draw(neighbours, n, lattice, parameters):
     tangent = own - (own * wall).sum(axis=0) * wall
     along = np.linalg.norm(tangent, axis=0)
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG)
-    sine = 1.0 / np.sqrt(1.0 + cotangent * cotangent)
-    at_wall = sine * (tangent / np.where(is_met, along, 1.0) - cotangent * wall)
-    ends = parameters[ENDING][n] >> np.arange(lattice.q - 1)[:, None] & 1 != 0
-    beyond = is_met & ends
+    sine, ahead = 1.0 / np.sqrt(1.0 + cotangent * cotangent), tangent / np.where(is_met, along, 1.0)
+    at_wall = sine * (ahead - cotangent * wall)
+    beyond = is_met & (parameters[ENDING][n] >> np.arange(lattice.q - 1)[:, None] & 1 != 0)
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
     is_known = beyond | (beside[0] < NO_NORMAL)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
-    carried = np.maximum(1.0 - _reach(lattice) * parameters[PHASE][n] * divergence, 0.5)
+    phase = np.clip(parameters[PHASE][n], -1.0, 1.0)
+    c, w = lattice.c[1:], np.where(beyond, 3.0 * lattice.w[1:, None], 0.0)
+    turned = cotangent * (c @ (sine * (cotangent * ahead + wall))) * (c @ at_wall)
+    across = (c**2).sum(axis=1)[:, None] - (c @ ahead) ** 2 - (c @ wall) ** 2
+    seen = 1.0 - (w * (turned + across)).sum(axis=0) / (lattice.dimension - 1)
+    divergence = divergence / np.where(is_met, np.maximum(seen, 0.5), 1.0)
+    distance = np.log(1.0 + PURE + phase) - np.log(1.0 + PURE - phase)
+    carried = np.maximum(1.0 - _reach(lattice) * distance * divergence, 0.5)
     parameters[STRENGTH][n] = -parameters[TENSION] * divergence / carried * parameters[STEEPNESS][n]
 
 
 def _reach(lattice: Lattice) -> float:
-    """Distance from the interface over the phase, for each direction along the interface."""
-    return DISTANCE / (lattice.dimension - 1)
+    """Distance from the interface over log((1 + phase) / (1 - phase)), for each direction along the interface."""
+    return 0.5 / SHARPNESS / (lattice.dimension - 1)
 
 
-def _normal_at_wall_node(precision, jit, at):
-    """Node function ``(nx, ny, nz, n, parameters)``: whether the interface of a node meets a wall, and twice its normal
-    there less its normal at the node, as beyond the wall."""
+def _at_wall_node(precision, jit, at):
+    """Node function ``(nx, ny, nz, n, parameters)``: whether the interface of a node meets a wall, the normal of the
+    wall, the direction along it in which the interface lies, and cosine and sine of the contact angle."""
     real = precision.real
-    zero, one, half, two, share = real(0), real(1), real(0.5), real(2), real(ALONG)
+    zero, one, half, share = real(0), real(1), real(0.5), real(ALONG)
     cotangent_at = at[COTANGENT]
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
 
-    def beyond(nx, ny, nz, n, parameters):
+    def at_wall(nx, ny, nz, n, parameters):
         wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
         if wx * wx + wy * wy + wz * wz <= half:
-            return False, zero, zero, zero
+            return False, (wx, wy, wz), (zero, zero, zero), zero, one
         across = nx * wx + ny * wy + nz * wz
         tx, ty, tz = nx - across * wx, ny - across * wy, nz - across * wz
         along = real(math.sqrt(tx * tx + ty * ty + tz * tz))
         if along <= share:
-            return False, zero, zero, zero
-        cotangent = parameters[cotangent_at][n]
-        sine, per = two / real(math.sqrt(one + cotangent * cotangent)), one / along
-        return (
-            True,
-            sine * (tx * per - cotangent * wx) - nx,
-            sine * (ty * per - cotangent * wy) - ny,
-            sine * (tz * per - cotangent * wz) - nz,
-        )
+            return False, (wx, wy, wz), (zero, zero, zero), zero, one
+        cotangent, per = parameters[cotangent_at][n], one / along
+        sine = one / real(math.sqrt(one + cotangent * cotangent))
+        return True, (wx, wy, wz), (tx * per, ty * per, tz * per), sine * cotangent, sine
 
-    return jit(beyond)
+    return jit(at_wall)
+
+
+def _seen_node(lattice, precision, jit):
+    """Node function ``(k, wall, ahead, cosine, sine)``: what a link into a wall lacks of the curvature."""
+    real = precision.real
+    w, cx, cy, cz = constants(lattice, precision)
+    three = real(3.0 / (lattice.dimension - 1))
+
+    def lacking(k, wall, ahead, cosine, sine):
+        up = cx[k + 1] * wall[0] + cy[k + 1] * wall[1] + cz[k + 1] * wall[2]
+        on = cx[k + 1] * ahead[0] + cy[k + 1] * ahead[1] + cz[k + 1] * ahead[2]
+        squared = cx[k + 1] * cx[k + 1] + cy[k + 1] * cy[k + 1] + cz[k + 1] * cz[k + 1]
+        turned = cosine / sine * (cosine * on + sine * up) * (sine * on - cosine * up)
+        return three * w[k + 1] * (turned + squared - on * on - up * up)
+
+    return jit(lacking)
 
 
 def _draw_node(lattice, precision, jit, at):
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    zero, half, one, least_width, none = real(0), real(0.5), real(1), real(LEAST_WIDTH), real(NO_NORMAL)
-    reach, ending, nowhere = real(_reach(lattice)), at[ENDING], np.int32(0)
+    zero, half, one, two = real(0), real(0.5), real(1), real(2)
+    least_width, none, reach, above = (real(x) for x in (LEAST_WIDTH, NO_NORMAL, _reach(lattice), 1.0 + PURE))
+    ending, nowhere = at[ENDING], np.int32(0)
     steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
     x, y, z = (at[name] for name in NORMAL)
-    beyond_wall = _normal_at_wall_node(precision, jit, at)
+    at_wall, lacking = _at_wall_node(precision, jit, at), _seen_node(lattice, precision, jit)
+    distance = jit(lambda phase: real(math.log(above + phase)) - real(math.log(above - phase)))
 
     def divergence(neighbours, n, parameters):
         own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
-        is_met, wall_x, wall_y, wall_z = beyond_wall(own_x, own_y, own_z, n, parameters)
+        is_met, wall, ahead, cosine, sine = at_wall(own_x, own_y, own_z, n, parameters)
+        wall_x = two * (sine * ahead[0] - cosine * wall[0]) - own_x
+        wall_y = two * (sine * ahead[1] - cosine * wall[1]) - own_y
+        wall_z = two * (sine * ahead[2] - cosine * wall[2]) - own_z
         beyond = parameters[ending][n] if is_met else nowhere
-        gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
+        gx, gy, gz, wide_x, wide_y, wide_z, seen = zero, zero, zero, zero, zero, zero, one
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
             if beyond & (1 << k):
                 nx, ny, nz = wall_x, wall_y, wall_z
+                seen -= lacking(k, wall, ahead, cosine, sine)
             if nx < none:
                 gx += w[k + 1] * cx[k + 1] * (nx - own_x)
                 wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
@@ -473,7 +392,8 @@ def _draw_node(lattice, precision, jit, at):
             if nz < none:
                 gz += w[k + 1] * cz[k + 1] * (nz - own_z)
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
-        return gx / max(wide_x, least_width) + gy / max(wide_y, least_width) + gz / max(wide_z, least_width)
+        spread = gx / max(wide_x, least_width) + gy / max(wide_y, least_width) + gz / max(wide_z, least_width)
+        return spread / max(seen, half)
 
     divergence = jit(unroll(divergence))
 
@@ -481,7 +401,7 @@ def _draw_node(lattice, precision, jit, at):
         steep = parameters[steepness][n]
         if steep > zero:
             spread = divergence(neighbours, n, parameters)
-            carried = max(one - reach * parameters[phase][n] * spread, half)
+            carried = max(one - reach * distance(parameters[phase][n]) * spread, half)
             parameters[strength][n] = -parameters[tension] * spread / carried * steep
 
     return jit(draw)
@@ -537,36 +457,23 @@ WEIGHT = Operator("two-fluid-weight", _weight, _weight_node, named(PHASE, *SECON
 """A body force on the second fluid alone, by its share of a node."""
 
 
-def _kept_back(n, parameters):
-    return (parameters[ENTERING][n] == PLATE) & (parameters[PHASE][n] < ALMOST_FIRST)
-
-
-def _kept_back_node(lattice, precision, jit, at):
-    entering, phase, real = at[ENTERING], at[PHASE], precision.real
-    plate, almost = real(PLATE), real(ALMOST_FIRST)
-    return jit(lambda n, parameters: parameters[entering][n] == plate and parameters[phase][n] < almost)
-
-
-KEPT_BACK = Operator("two-fluid-plate", _kept_back, _kept_back_node, named(ENTERING, PHASE))
-"""Whether a porous plate is closed to a node: where there is some of the second fluid."""
-
 FLUIDITY = ("fluidity_first", "fluidity_second")
 """1 / (6 nu) of both fluids, nu in lattice units."""
 
 
 def _mixed(omega, stress, n, parameters):
-    phase = parameters[PHASE][n]
+    phase = np.clip(parameters[PHASE][n] / HALF_VOXEL, -1.0, 1.0)
     first, second = (parameters[name] for name in FLUIDITY)
     return 1.0 / (0.5 + 1.0 / ((1.0 + phase) * first + (1.0 - phase) * second))
 
 
 def _mixed_node(precision, jit, at):
     real, phase = precision.real, at[PHASE]
-    one, half = real(1), real(0.5)
+    one, half, per_phase = real(1), real(0.5), real(1.0 / HALF_VOXEL)
     first, second = (at[name] for name in FLUIDITY)
 
     def rate(omega, stress, n, parameters):
-        shown = parameters[phase][n]
+        shown = min(max(per_phase * parameters[phase][n], -one), one)
         fluidity = (one + shown) * parameters[first] + (one - shown) * parameters[second]
         return one / (half + one / fluidity)
 

@@ -22,34 +22,29 @@ from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, Stage, Value
 from muphy_lb.operators import MOMENTUM_FIELDS, STORE_MOMENTUM
 from muphy_lb.parallel import NodeGather, agreed_on_root
 from muphy_lb.physics.package import Physics
+from muphy_lb.physics.two_fluid.amounts import ADVANCE, INTEGERS, KEPT_BACK, OPENING, PLATE, UNITS, WALL
 from muphy_lb.physics.two_fluid.observers import FLOWS, TwoFluidSeries, second_saturation
 from muphy_lb.physics.two_fluid.operators import (
-    ADVANCE,
     COTANGENT,
     DRAW,
+    DRIFT,
     ENDING,
     ENTERING,
     FIRST,
-    INTEGERS,
-    KEPT_BACK,
     MIXTURE,
     NEW_FIRST,
     NEW_SECOND,
     NO_NORMAL,
     NORMAL,
     NOWHERE,
-    OPENING,
     ORIENT,
     PHASE,
-    PLATE,
     SECOND,
     SECOND_ACCELERATION,
     STEEPNESS,
     STRENGTH,
     SURFACE_FORCE,
     TENSION,
-    UNITS,
-    WALL,
     WALL_NORMAL,
     WEIGHT,
 )
@@ -179,8 +174,8 @@ class TwoFluid(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of two copies of both amounts, and of 16 numbers of a node."""
-        return 20.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
+        """Memory of two copies of both amounts, and of 19 numbers of a node."""
+        return 23.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
 
     def check(self, view) -> None:
         """Refuse outputs that know one viscosity only; find the walls."""
@@ -214,9 +209,9 @@ class TwoFluid(Physics):
         own: dict[str, Value] = {
             name: FieldValue(name) for name in (*AMOUNTS, PHASE, STEEPNESS, STRENGTH, ENTERING, COTANGENT, ENDING)
         }
-        own |= {name: FieldValue(name) for name in (*NORMAL, *WALL_NORMAL)} | momentum
+        own |= {name: FieldValue(name) for name in (*NORMAL, *DRIFT, *WALL_NORMAL)} | momentum
         own |= {new: FieldValue(name, is_new=True) for name, new in AMOUNTS.items()} | {TENSION: self.tension}
-        near = [f"{name}{AT_NEIGHBOURS}" for name in (*AMOUNTS, *MOMENTUM_FIELDS, *NORMAL)]
+        near = [f"{name}{AT_NEIGHBOURS}" for name in (*AMOUNTS, *MOMENTUM_FIELDS, *NORMAL, *DRIFT)]
 
         def stage(name: str, operator, reads, writes) -> Stage:
             given = {parameter.name: own[parameter.name] for parameter in operator.parameters}
@@ -227,8 +222,8 @@ class TwoFluid(Physics):
             stage(
                 "normal",
                 ORIENT,
-                (PHASE + AT_NEIGHBOURS, STEEPNESS, COTANGENT, *WALL_NORMAL),
-                (*NORMAL, STEEPNESS, STRENGTH),
+                (*(name + AT_NEIGHBOURS for name in (PHASE, *MOMENTUM_FIELDS)), STEEPNESS, COTANGENT, *WALL_NORMAL),
+                (*NORMAL, *DRIFT, STEEPNESS, STRENGTH),
             ),
             stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in NORMAL), PHASE, STEEPNESS, ENDING), (STRENGTH,)),
         )
@@ -253,7 +248,7 @@ class TwoFluid(Physics):
         )
         vectors = [
             (name, outside, axis < self._lattice.dimension)
-            for names, outside in ((NORMAL, NO_NORMAL), (MOMENTUM_FIELDS, 0.0))
+            for names, outside in ((NORMAL, NO_NORMAL), (MOMENTUM_FIELDS, 0.0), (DRIFT, 0.0))
             for axis, name in enumerate(names)
         ]
         rows = zip((*WALL_NORMAL, COTANGENT), range(4), strict=True)
@@ -286,7 +281,7 @@ class TwoFluid(Physics):
         """Amounts of the regions of the case."""
         full, phase = UNITS[self._real], self._initial_phase(view)
         first = np.rint(0.5 * (1.0 + phase) * full)
-        at_rest = dict.fromkeys((*MOMENTUM_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
+        at_rest = dict.fromkeys((*DRIFT, *MOMENTUM_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
         at_rest |= dict.fromkeys(NORMAL, np.full(1, NO_NORMAL))
         return at_rest | {FIRST: first, SECOND: full - first, PHASE: phase}
 

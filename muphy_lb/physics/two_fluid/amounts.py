@@ -1,0 +1,260 @@
+"""Amounts of two fluids, which move with the flow and are pressed apart at their interface.
+
+A node holds N_a of the first fluid and N_b of the second one. The amount that leaves it along an axis is,
+for the first,
+
+    A_q = w [N_a (1 + c.u / cs2) + P_q],   P_q = [sinh(beta c.(n + n') / 2) + c.(v + v') / (2 cs2)] sqrt(M M'),
+
+M = N_a N_b / (N_a + N_b),
+
+and for the second the same with N_b and -P_q; primes are at the other end of the link. They are populations of D3Q7
+(D2Q5) with a relaxation time of 1, which nothing needs to store, and a recolouring like that of Latva-Kokko, Rothman,
+Phys. Rev. E 71, 056702 (2005), with what is pressed apart by links: nothing crosses any link of a plane interface
+tanh(beta d), at any angle and place. n is the unit normal of the interface, towards the first fluid. In an interface
+the first fluid is by v = l (1 - n n).(n.grad) u faster than the second one, with l such that the flow of either is that
+beside a sharp interface; else a film would move with a core that is thinner. No link into a wall is crossed. Amounts
+are whole numbers of ``UNITS`` of a full node and every A_q is rounded to one, by the node that sends it and by the one
+that it reaches alike: the amount of each fluid stays the same for ever, on any ranks.
+phi = (N_a - N_b) / (N_a + N_b) is exactly 1 or -1 in a pure fluid.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from muphy_lb.lattice import Lattice, scalar_lattice
+from muphy_lb.operators import MOMENTUM_FIELDS, Operator
+from muphy_lb.operators.operator import named
+from muphy_lb.physics.two_fluid.operators import (
+    DRIFT,
+    ENTERING,
+    FIRST,
+    NEW_FIRST,
+    NEW_SECOND,
+    NORMAL,
+    PHASE,
+    SECOND,
+    SHARPNESS,
+    axis_links,
+    known_node,
+    normal_or_0,
+)
+
+UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
+"""Of which a full node has so many; an amount is an integer of as many bits as the real numbers have."""
+INTEGERS: Mapping[type, Any] = {np.float32: np.int32, np.float64: np.int64}
+WALL, OPENING, LEAST_AMOUNT = -(2**30), -(2**30) - 1, -(2**29)
+"""Amounts beyond walls and openings, and what no amount is below."""
+LEAST_MIXING = 1e-3
+"""Share of sqrt(M M') in a full node below which what the fluids drift apart counts for nothing."""
+PLATE = 2.0
+"""Share of the first fluid in what enters through a porous plate, by which it is known: the first one alone passes, for
+both, and where there is some of the second one nothing does."""
+ALMOST_FIRST = 0.9
+"""Phase of a node below which a porous plate is closed to it."""
+
+
+def _sent(own, along_u, pressed, lattice: Lattice) -> np.ndarray:
+    """(n,) whole units of a fluid that nodes send along a direction, with the amount that is pressed along it."""
+    return np.floor(float(lattice.w[1]) * (own * (1.0 + along_u / float(lattice.cs2)) + pressed) + 0.5)
+
+
+def _mixing(first, second) -> np.ndarray:
+    """(n,) square root of N_a N_b / (N_a + N_b)."""
+    is_mixed = (first > 0.0) & (second > 0.0)
+    return np.sqrt(np.where(is_mixed, first * second / np.where(is_mixed, first + second, 1.0), 0.0))
+
+
+def _advance(neighbours, n, lattice, parameters):
+    own_lattice, real = scalar_lattice(lattice.dimension), parameters[PHASE].dtype.type
+    amounts = parameters[FIRST], parameters[SECOND]
+    momentum, drift = ([parameters[name] for name in names] for names in (MOMENTUM_FIELDS, DRIFT))
+    normal = [normal_or_0(parameters[name]) for name in NORMAL]
+    share, is_plate = np.minimum(parameters[ENTERING][n], 1.0), parameters[ENTERING][n] == PLATE
+    passes = np.where(_kept_back(n, parameters), 0.0, 1.0)
+    enters, here = (share, 1.0 - share), [values[n].astype(real) for values in amounts]
+    leaving = np.where(is_plate, here[0] + here[1], here[0]), np.where(is_plate, 0.0, here[1])
+    changes = np.zeros((2, n.size), np.int64)
+    for k, axis, sign in axis_links(lattice):
+        near, leaves = neighbours[k], sign * momentum[axis][n]
+        beyond, there = amounts[0][near], [values[near].astype(real) for values in amounts]
+        turned = 0.5 * SHARPNESS * (normal[axis][n] + normal[axis][near])
+        drifts = 0.5 / float(own_lattice.cs2) * (drift[axis][n] + drift[axis][near])
+        mixing = _mixing(*here) * _mixing(*there)
+        drifts = np.where(mixing > LEAST_MIXING * UNITS[real], drifts, 0.0)
+        pressed = sign * (turned * (1.0 + turned * turned / 6.0) + drifts) * mixing
+        for colour, towards in enumerate((1.0, -1.0)):
+            parts = [
+                _sent(own[colour], way * momentum[axis][at], way * sign * towards * pressed, own_lattice)
+                for own, at, way in ((here, n, sign), (there, near, -sign))
+            ]
+            carried = np.where(leaves > 0.0, leaving[colour], UNITS[real] * enters[colour]) * leaves * passes
+            opened = np.where(beyond == OPENING, np.floor(carried + 0.5), 0.0)
+            changes[colour] -= np.where(beyond > LEAST_AMOUNT, parts[0] - parts[1], opened).astype(np.int64)
+    for name, values, change in zip((NEW_FIRST, NEW_SECOND), amounts, changes, strict=True):
+        parameters[name][n] = values[n] + change
+    a, b = (parameters[name][n].astype(real) for name in (NEW_FIRST, NEW_SECOND))
+    parameters[PHASE][n] = (a - b) / np.maximum(a + b, 1.0)
+
+
+def _advance_node(lattice, precision, jit, at):
+    """All neighbours are read before anything depends on one of them, so that a thread waits for memory once."""
+    real, zero, one = precision.real, precision.real(0), precision.real(1)
+    first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
+    phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
+    normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
+    links, known = axis_links(lattice), known_node(precision, jit)
+    gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
+    lost = _summed([_lost_node(link, number, lattice, precision, jit, at) for number, link in enumerate(links)], jit)
+
+    def pressed(n, a, b, parameters):
+        if a > zero and b > zero:
+            mixing = real(math.sqrt(a * b / (a + b)))
+            normal = known(parameters[normal_x][n]), known(parameters[normal_y][n]), known(parameters[normal_z][n])
+            return normal, mixing
+        return (zero, zero, zero), zero
+
+    pressed = jit(pressed)
+
+    def advance(neighbours, n, parameters):
+        a, b = parameters[first][n], parameters[second][n]
+        flow = parameters[flow_x][n], parameters[flow_y][n], parameters[flow_z][n]
+        beside = gathered(neighbours, parameters)
+        own = real(a), real(b)
+        lost_a, lost_b = lost(neighbours, n, own, flow, pressed(n, *own, parameters), beside, parameters)
+        a -= lost_a
+        b -= lost_b
+        parameters[new_first][n] = a
+        parameters[new_second][n] = b
+        parameters[phase][n] = (real(a) - real(b)) / max(real(a) + real(b), one)
+
+    return jit(advance)
+
+
+def _gathered_node(link: tuple[int, int, float], jit, at):
+    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow and the normal
+    along it there."""
+    k, axis, _ = link
+    first, second, flow = at[FIRST], at[SECOND], at[MOMENTUM_FIELDS[axis]]
+    normal = at[NORMAL[axis]]
+
+    def gathered(neighbours, parameters):
+        near = neighbours[k]
+        return parameters[first][near], parameters[second][near], parameters[flow][near], parameters[normal][near]
+
+    return jit(gathered)
+
+
+def _joined(functions, jit):
+    """Node function that joins the tuples that others return."""
+    head, *others = functions
+    if not others:
+        return head
+    rest = _joined(others, jit)
+    return jit(lambda neighbours, parameters: head(neighbours, parameters) + rest(neighbours, parameters))
+
+
+def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, jit, at):
+    """Node function ``(neighbours, n, own, flow, pressed, beside, parameters)``: the units of both fluids that a node
+    loses through one of its links along axes, from its amounts, its flow, what presses them apart along the axes, and
+    what was gathered beyond all links."""
+    k, axis, along_axis = link
+    real, integer = precision.real, INTEGERS[precision.real]
+    sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
+    sixth, drift = real(1.0 / 6.0), at[DRIFT[axis]]
+    per_drift = real(0.5 / float(scalar_lattice(lattice.dimension).cs2))
+    least = real(LEAST_MIXING * UNITS[precision.real])
+    full, plate, almost_first = real(UNITS[precision.real]), real(PLATE), real(ALMOST_FIRST)
+    entering, phase, sharpness = at[ENTERING], at[PHASE], real(SHARPNESS)
+    of_first, of_second, of_flow, of_normal = (4 * number + part for part in range(4))
+    known = known_node(precision, jit)
+    sent, whole = _sent_node(lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
+
+    def through_opening(n, a, b, along, parameters):
+        share = parameters[entering][n]
+        if share == plate and parameters[phase][n] < almost_first:
+            return nothing, nothing
+        if along > zero:
+            if share == plate:
+                return whole((a + b) * along), nothing
+            return whole(a * along), whole(b * along)
+        share = min(share, one) * full
+        return whole(share * along), whole((full - share) * along)
+
+    through_opening = jit(through_opening)
+
+    def lost(neighbours, n, own, flow, pressed, beside, parameters):
+        along = sign * flow[axis]
+        a, b, both = real(beside[of_first]), real(beside[of_second]), zero
+        if a > zero and b > zero and pressed[1] > zero:
+            x = half * sharpness * (pressed[0][axis] + known(beside[of_normal]))
+            both, mixing = x * (one + x * x * sixth), pressed[1] * real(math.sqrt(a * b / (a + b)))
+            if mixing > least:
+                both += per_drift * (parameters[drift][n] + parameters[drift][neighbours[k]])
+            both *= mixing
+        sent_a, sent_b = sent(own[0], own[1], along, sign * both)
+        got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
+        beyond = beside[of_first]
+        if beyond > LEAST_AMOUNT:
+            return sent_a - got_a, sent_b - got_b
+        if beyond == OPENING:
+            return through_opening(n, own[0], own[1], along, parameters)
+        return nothing, nothing
+
+    return jit(lost)
+
+
+def _sent_node(lattice, precision, jit):
+    """Node function ``(a, b, along_u, both)`` of :func:`_sent` for both fluids of a node, with the amount that
+    is pressed along the link."""
+    own_lattice, real, integer = scalar_lattice(lattice.dimension), precision.real, INTEGERS[precision.real]
+    one, half = real(1), real(0.5)
+    weight, per_speed = real(own_lattice.w[1]), real(1.0 / float(own_lattice.cs2))
+
+    def sent(a, b, along_u, both):
+        carried = one + per_speed * along_u
+        return (
+            integer(math.floor(weight * (a * carried + both) + half)),
+            integer(math.floor(weight * (b * carried - both) + half)),
+        )
+
+    return jit(sent)
+
+
+def _summed(functions, jit):
+    """Node function that adds up the pairs that others return."""
+    head, *others = functions
+    if not others:
+        return head
+    rest = _summed(others, jit)
+
+    def both(neighbours, n, own, flow, pressed, beside, parameters):
+        one_a, one_b = head(neighbours, n, own, flow, pressed, beside, parameters)
+        more_a, more_b = rest(neighbours, n, own, flow, pressed, beside, parameters)
+        return one_a + more_a, one_b + more_b
+
+    return jit(both)
+
+
+ADVANCE = Operator(
+    "two-fluid-amounts",
+    _advance,
+    _advance_node,
+    named(FIRST, SECOND, NEW_FIRST, NEW_SECOND, PHASE, ENTERING, *MOMENTUM_FIELDS, *NORMAL, *DRIFT),
+)
+
+
+def _kept_back(n, parameters):
+    return (parameters[ENTERING][n] == PLATE) & (parameters[PHASE][n] < ALMOST_FIRST)
+
+
+def _kept_back_node(lattice, precision, jit, at):
+    entering, phase, real = at[ENTERING], at[PHASE], precision.real
+    plate, almost = real(PLATE), real(ALMOST_FIRST)
+    return jit(lambda n, parameters: parameters[entering][n] == plate and parameters[phase][n] < almost)
+
+
+KEPT_BACK = Operator("two-fluid-plate", _kept_back, _kept_back_node, named(ENTERING, PHASE))
+"""Whether a porous plate is closed to a node: where there is some of the second fluid."""
