@@ -366,6 +366,19 @@ def test_with_a_force_the_fluid_that_does_not_wet_comes_from_the_first_layer():
     assert label(np.roll(second[1], 20, axis=1))[1] == 1
 
 
+def test_the_first_layer_along_a_force_is_one_of_nodes():
+    """Walls may lie before it, and the force may point the other way; then the first nodes of all were filled."""
+    fluid = np.ones((1, 14, 20), dtype=np.int64)
+    fluid[:, 2:12] = 0
+    tables = {"geometry": {"spacing_m": 1.0, "periodic": "x"}, "two_fluid": {"second_saturation": 0.5}}
+    for force, is_filled in ((1e-5, slice(2, 7)), (-1e-5, slice(7, 12))):
+        case = tables | {"flow": {"acceleration_m_s2": [0.0, force, 0.0]}}
+        with Simulation(merged(FLOW, case), geometry=fluid) as sim:
+            y = sim.nodes.coordinates()[:, 1]
+            second = sim.core.model_field("phase") < 0.0
+            assert np.array_equal(second, (y >= is_filled.start) & (y < is_filled.stop))
+
+
 def test_the_flows_told_are_those_of_both_fluids(tmp_path):
     case = {
         "geometry": channel(12, 8),
