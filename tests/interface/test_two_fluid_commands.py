@@ -132,10 +132,13 @@ def test_a_pressure_that_has_not_come_to_the_rock_is_refused(typed, tmp_path):
         typed(between_reservoirs(tmp_path, 40, run={"steps": 20}), "drainage", "--saturations", "0.6")
 
 
-def test_the_flow_of_the_first_fluid_alone_is_stopped_by_a_signal(typed, tmp_path, monkeypatch):
+def test_the_flow_of_the_first_fluid_alone_is_stopped_by_a_signal(typed, tmp_path, monkeypatch, capsys):
+    """Which comes first; a share that is given is told not to be used."""
     monkeypatch.setattr(StopSignals, "received", int(signal.SIGTERM))
     monkeypatch.setattr("muphy_lb.apps.rock.drainage.Simulation", None)
-    assert typed(between_reservoirs(tmp_path, run={"steps": 40}), "drainage", "--saturations", "0.6") == 75
+    words = ("drainage", "--saturations", "0.6", "--set", "openings.inlet.second_fluid=0.3")
+    assert typed(between_reservoirs(tmp_path, run={"steps": 40}), *words) == 75
+    assert "openings.inlet.second_fluid is not used" in capsys.readouterr().out
 
 
 @pytest.mark.night

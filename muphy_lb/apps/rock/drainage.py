@@ -82,13 +82,14 @@ BY_SATURATION = Curve(
 
 
 def drainage(options, say: Callable[[str], None], communicator) -> int:
-    """Press the second fluid in and out; returns the exit code: 1 if the saturation went on changing after the steps of
-    the case at a pressure, 75 if the flow was stopped, from where the same command goes on.
+    """Press the second fluid in and out; returns the exit code: 1 if a saturation has not settled in the steps of the
+    case, 75 if the flow was stopped, from where the same command goes on.
 
-    The table is written after each pressure, to ``capillary_pressure.csv`` in the output folder, with a chart.
+    The table is written after each point, to ``capillary_pressure.csv`` or ``fractional_flow.csv`` in the output
+    folder, with a chart.
 
     Raises:
-        InputError: no second fluid, or not one opening with a pressure through which it alone enters.
+        InputError: no second fluid, or not one opening through which it enters, at a pressure or a flow rate.
         DivergedError: the flow became unstable.
         OutputError: a file cannot be written.
     """
@@ -100,6 +101,8 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
     inlet, outside_pa = _openings(case, fluids, curve)
     if curve is BY_PRESSURE:
         case = as_case(case, [as_override(f"openings.{inlet}.pressure_pa", points[0])])
+    elif any(getattr(each, fluids.entering) for each in case.openings if each.name == inlet):
+        say(f"openings.{inlet}.{fluids.entering} is not used: the saturations set the share that enters")
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-drainage")
     rows = from_root(communicator, lambda: _earlier(folder, case, options, curve, points))
     if rows:
