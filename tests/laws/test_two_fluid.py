@@ -13,7 +13,7 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
 from muphy_lb.measure.flow_view import filled_shares
 from muphy_lb.output.series import read_series
-from muphy_lb.physics.two_fluid.observers import FLOWS, LEAST_LOOKS, batch_means, exact_sum
+from muphy_lb.physics.two_fluid.observers import FLOWS, LEAST_LOOKS, TwoFluidSeries, batch_means, exact_sum
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
 from muphy_lb.physics.two_fluid.structure import euler_number, structure
 from muphy_lb.run.solver import Solver
@@ -403,6 +403,16 @@ def test_the_error_of_a_mean_flow_holds_its_noise_and_its_drift():
     assert expected < error.mean() < 2.0 * expected
     assert np.mean(np.abs(mean - 3.0) < 2.0 * error) > 0.9
     assert batch_means(np.linspace(0.0, 1.0, n)[:, None])[1] == pytest.approx(0.25, rel=0.01)
+
+
+def test_the_turning_point_of_a_slow_wave_is_no_known_flow():
+    """There halves of a run agree, and their batches scatter little."""
+    series = TwoFluidSeries.__new__(TwoFluidSeries)
+    series._viscosities, series._known_within = np.ones(6), 0.02
+    for wave, is_known in ((np.cos(np.linspace(-1.2, 0.4, 128)), False), (np.ones(128), True)):
+        series._looks = np.outer(wave, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]).tolist()
+        assert batch_means(np.array(series._looks))[1].max() < 0.02
+        assert series._are_known() is is_known
 
 
 @pytest.mark.parametrize(
