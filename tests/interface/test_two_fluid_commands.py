@@ -10,6 +10,7 @@ import pytest
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.case.toml import toml_lines
+from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import StopSignals
 from tests.laws.smallest import merged
@@ -156,6 +157,20 @@ def test_a_saturation_is_held_by_the_same_share_on_two_ranks(typed, tmp_path, mp
     openings[0]["velocity_m_s"] = -0.02
     with pytest.raises(InputError, match="at a flow rate above 0"):
         typed(case, *words, "--overwrite")
+
+
+def test_a_signal_ends_a_point_at_the_next_check_of_the_flow(typed, monkeypatch):
+    """It was heard after a twentieth of the steps of the case."""
+    made = []
+
+    def step(sim, n_steps=1):
+        made.append(n_steps)
+        monkeypatch.setattr(StopSignals, "received", int(signal.SIGTERM))
+
+    monkeypatch.setattr(Simulation, "step", step)
+    case = BETWEEN_PRESSURES | {"run": {"steps": 10_000, "check_interval_steps": 50}}
+    assert typed(case, "drainage", "--pressures", "0.004") == 75
+    assert sum(made) == 50
 
 
 def test_a_pressure_that_changes_by_itself_is_refused(typed):

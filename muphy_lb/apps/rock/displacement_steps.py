@@ -33,6 +33,16 @@ ALONE_WITHIN = 1e-3
 """Relative change of the pressure gradient of the first fluid alone in a look, within which it has settled."""
 
 
+def step_unless_stopped(sim: Simulation, n_steps: int, signals: StopSignals) -> bool:
+    """Advance by some steps; False if a signal asked to stop, at the next check of the flow. Collective."""
+    last, every = sim.step_number + n_steps, sim.core.case.run.check_interval_steps
+    while sim.step_number < last:
+        sim.step(min(every, last - sim.step_number))
+        if sim.core.communicator.maximum(signals.received):
+            return False
+    return True
+
+
 class Steps:
     """Points of a curve.
 
@@ -63,8 +73,7 @@ class Steps:
 
     def _next(self, n_steps: int) -> float | None:
         """The saturation so many steps later; None if a signal asked to stop."""
-        self._sim.step(n_steps)
-        return None if self._sim.core.communicator.maximum(self._signals.received) else self._saturation()
+        return self._saturation() if step_unless_stopped(self._sim, n_steps, self._signals) else None
 
     def _row(self, first: int, saturation: float, error: float, is_settled: bool, fastest: float) -> dict:
         sim = self._sim
@@ -166,8 +175,7 @@ def gradient_alone(case: Case, inlet: str, communicator, signals: StopSignals) -
         everywhere = np.ones(sim.core.domain.n_nodes, dtype=bool)
         sim.step(sim.core.case.run.ramp_steps)
         for _ in range(LOOKS):
-            sim.step(window)
-            if communicator.maximum(signals.received):
+            if not step_unless_stopped(sim, window, signals):
                 return None
             before, now = now, gradient(everywhere)
             change = abs(now - before) / abs(now) if now else inf
