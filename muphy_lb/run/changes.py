@@ -40,8 +40,8 @@ FIXED_KEYS = ("lattice.name", "flow.reference_pressure_pa")
 """Keys of other sections that do."""
 
 IMPOSED = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s", "pressure_pa", "waveform")
-"""Keys of openings whose values may change without a new engine, as long as velocities stay velocities; and those that
-a physics imposes."""
+"""Keys of openings whose values may change without a new engine, as long as velocities stay velocities, besides those
+that a physics imposes."""
 
 ACCELERATION = "acceleration_m_s2"
 """Key of [flow] that may turn, or become weaker, so as well."""
@@ -226,8 +226,8 @@ def _imposes_alone(old: Case, new: Case) -> bool:
         return False
     if longest_period_s(old) != longest_period_s(new):  # what averages over a period, or waits for it, begins anew
         return False
-    own = set(IMPOSED).union(*(physics.imposes for physics in packages(new)))
-    return all(_same_but_imposed(*pair, own) for pair in zip(old.openings, new.openings, strict=True))
+    imposed = set(IMPOSED).union(*(physics.imposes for physics in packages(new)))
+    return all(_same_but_imposed(*pair, imposed) for pair in zip(old.openings, new.openings, strict=True))
 
 
 def _turns_force(old: FlowSection, new: FlowSection) -> bool:

@@ -96,7 +96,7 @@ class Coordinator:
         following = tuple(demand for demand in self._following if self._taken.get(demand) != step)
         if self.pause.is_on or self.pace.has_picture():
             demands = tuple(dict.fromkeys((*self._demands, *following)))
-            self._following = ()
+            self._following = tuple(demand for demand in self._following if demand not in demands)
         elif self.pace.has_picture(is_new=True):
             demands = self._demands
         else:

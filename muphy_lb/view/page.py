@@ -114,12 +114,17 @@ class PageProcess:
 
     def send(self, *messages) -> None:
         """Hand over messages; returns at once. An update takes the place of those that are not sent yet, unless
-        openings were measured there."""
+        openings were measured there; a picture that of those of the same demand."""
+        is_told = any(isinstance(each, Update) for each in messages)
+        shown = {each.demand for each in messages if isinstance(each, Picture)}
+
+        def is_kept(message) -> bool:
+            if isinstance(message, Update):
+                return not is_told or bool(message.openings)
+            return not isinstance(message, Picture) or message.demand not in shown
+
         with self._wake:
-            if any(isinstance(each, Update) for each in messages):
-                kept = (each for each in self._outgoing if not isinstance(each, Update) or each.openings)
-                self._outgoing = list(kept)
-            self._outgoing += messages
+            self._outgoing = [*filter(is_kept, self._outgoing), *messages]
             self._wake.notify()
 
     def describe(self, description: Description) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import signal
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.case.toml import toml_lines
+from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.solver import Solver
+from muphy_lb.run.stop_signals import StopSignals
 from tests.laws.smallest import merged
 from tests.laws.test_two_fluid import FLOW, channel
 from tests.vessel import command
@@ -90,9 +93,53 @@ def test_a_saturation_is_held_by_the_share_that_enters(typed, tmp_path):
     for asked, told in (("1.2", "--saturations is '1.2'; give numbers"), ("0.7", "--saturations began with 0.6, 0.45")):
         with pytest.raises(InputError, match=told):
             typed(case, *words, asked)
+    assert "capillary_pressure_pa" not in json.loads(table.with_suffix(".json").read_text())["points"][0]
     openings[1]["blocks_second"] = True
     with pytest.raises(InputError, match=r"outlet\.blocks_second keeps the second fluid in the rock"):
         typed(case, *words, "0.6")
+
+
+def between_reservoirs(tmp_path, layers=12, **keys):
+    """A slit between reservoirs of the first fluid, which the second one has to come through."""
+    pores = np.ones((1, 8, 30), np.uint8)
+    pores[:, 1:7] = 0
+    np.save(tmp_path / "pores.npy", pores)
+    options = {"fluid_value": 0, "reservoir_layers": layers}
+    openings = [{"name": "inlet", "velocity_m_s": 0.004}, {"name": "outlet", "pressure_pa": 0.0}]
+    fluids = {"second": [{"box_m": [[-9.0, -9.0, -9.0], [1.0, 99.0, 9.0]]}]}
+    geometry = {"file": "pores.npy", "spacing_m": 1.0, "options": options}
+    return {"geometry": geometry, "openings": openings, "two_fluid": fluids} | keys
+
+
+def test_a_saturation_is_not_stuck_before_the_second_fluid_has_come_through_the_reservoir(typed, tmp_path):
+    words = ("drainage", "--settled-within", "0.02", "--saturations", "0.6")
+    assert typed(between_reservoirs(tmp_path, run={"steps": 200}), *words) == 1
+    assert json.loads((tmp_path / "out" / "fractional_flow.json").read_text())["points"][0]["steps"] == 200 + 8 * 4 * 2
+
+
+@pytest.mark.night
+def test_errors_of_fluxes_count_in_what_the_reservoir_lets_in_later(typed, tmp_path):
+    """The second fluid enters the rock, and none the reservoir; its mean flow over the batches would be negative."""
+    case = between_reservoirs(tmp_path, run={"steps": 4000}, compute={"backend": "cpu"})
+    assert typed(case, "drainage", "--settled-within", "0.02", "--saturations", "0.6") == 1
+    found = json.loads((tmp_path / "out" / "fractional_flow.json").read_text())["points"][0]
+    assert not found["is_settled"] and abs(found["first_saturation"] - 0.6) > 0.1
+    assert found["second_relative_permeability"] + found["second_standard_error"] > 0.0
+
+
+def test_a_pressure_that_has_not_come_to_the_rock_is_refused(typed, tmp_path):
+    """It was divided by."""
+    with pytest.raises(InputError, match=r"does not fall from openings\.inlet .* in 20 steps"):
+        typed(between_reservoirs(tmp_path, 40, run={"steps": 20}), "drainage", "--saturations", "0.6")
+
+
+def test_the_flow_of_the_first_fluid_alone_is_stopped_by_a_signal(typed, tmp_path, monkeypatch, capsys):
+    """Which comes first; a share that is given is told not to be used."""
+    monkeypatch.setattr(StopSignals, "received", int(signal.SIGTERM))
+    monkeypatch.setattr("muphy_lb.apps.rock.drainage.Simulation", None)
+    words = ("drainage", "--saturations", "0.6", "--set", "openings.inlet.second_fluid=0.3")
+    assert typed(between_reservoirs(tmp_path, run={"steps": 40}), *words) == 75
+    assert "openings.inlet.second_fluid is not used" in capsys.readouterr().out
 
 
 @pytest.mark.night
@@ -110,6 +157,20 @@ def test_a_saturation_is_held_by_the_same_share_on_two_ranks(typed, tmp_path, mp
     openings[0]["velocity_m_s"] = -0.02
     with pytest.raises(InputError, match="at a flow rate above 0"):
         typed(case, *words, "--overwrite")
+
+
+def test_a_signal_ends_a_point_at_the_next_check_of_the_flow(typed, monkeypatch):
+    """It was heard after a twentieth of the steps of the case."""
+    made = []
+
+    def step(sim, n_steps=1):
+        made.append(n_steps)
+        monkeypatch.setattr(StopSignals, "received", int(signal.SIGTERM))
+
+    monkeypatch.setattr(Simulation, "step", step)
+    case = BETWEEN_PRESSURES | {"run": {"steps": 10_000, "check_interval_steps": 50}}
+    assert typed(case, "drainage", "--pressures", "0.004") == 75
+    assert sum(made) == 50
 
 
 def test_a_pressure_that_changes_by_itself_is_refused(typed):

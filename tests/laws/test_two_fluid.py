@@ -13,7 +13,14 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
 from muphy_lb.measure.flow_view import filled_shares, on_root
 from muphy_lb.output.series import read_series
-from muphy_lb.physics.two_fluid.observers import FLOW_OF_BOTH, FLOWS, LEAST_LOOKS, batch_means, exact_sum
+from muphy_lb.physics.two_fluid.observers import (
+    FLOW_OF_BOTH,
+    FLOWS,
+    LEAST_LOOKS,
+    TwoFluidSeries,
+    batch_means,
+    exact_sum,
+)
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
 from muphy_lb.physics.two_fluid.structure import euler_number, structure
 from muphy_lb.run.solver import Solver
@@ -368,6 +375,19 @@ def test_with_a_force_the_fluid_that_does_not_wet_comes_from_the_first_layer():
     assert label(np.roll(second[1], 20, axis=1))[1] == 1
 
 
+def test_the_first_layer_along_a_force_is_one_of_nodes():
+    """Walls may lie before it, and the force may point the other way; then the first nodes of all were filled."""
+    fluid = np.ones((1, 14, 20), dtype=np.int64)
+    fluid[:, 2:12] = 0
+    tables = {"geometry": {"spacing_m": 1.0, "periodic": "x"}, "two_fluid": {"second_saturation": 0.5}}
+    for force, is_filled in ((1e-5, slice(2, 7)), (-1e-5, slice(7, 12))):
+        case = tables | {"flow": {"acceleration_m_s2": [0.0, force, 0.0]}}
+        with Simulation(merged(FLOW, case), geometry=fluid) as sim:
+            y = sim.nodes.coordinates()[:, 1]
+            second = sim.core.model_field("phase") < 0.0
+            assert np.array_equal(second, (y >= is_filled.start) & (y < is_filled.stop))
+
+
 def test_the_flows_told_are_those_of_both_fluids(tmp_path):
     case = {
         "geometry": channel(12, 8),
@@ -395,6 +415,16 @@ def test_the_error_of_a_mean_flow_holds_its_noise_and_its_drift():
     assert expected < error.mean() < 2.0 * expected
     assert np.mean(np.abs(mean - 3.0) < 2.0 * error) > 0.9
     assert batch_means(np.linspace(0.0, 1.0, n)[:, None])[1] == pytest.approx(0.25, rel=0.01)
+
+
+def test_the_turning_point_of_a_slow_wave_is_no_known_flow():
+    """There halves of a run agree, and their batches scatter little."""
+    series = TwoFluidSeries.__new__(TwoFluidSeries)
+    series._viscosities, series._known_within = np.ones(6), 0.02
+    for wave, is_known in ((np.cos(np.linspace(-1.2, 0.4, 128)), False), (np.ones(128), True)):
+        series._looks = np.outer(wave, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]).tolist()
+        assert batch_means(np.array(series._looks))[1].max() < 0.02
+        assert series._are_known() is is_known
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from math import inf, nan
 import numpy as np
 
 from muphy_lb.apps.rock.curve import PERMEABILITIES
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
 from muphy_lb.measure.displacement import Displacement, mean_and_error
 from muphy_lb.measure.flow_view import whole_nodes
@@ -30,6 +31,16 @@ STUCK = 0.1
 """Part of what may be missing, within which the rest of the change is none while one fluid alone enters."""
 ALONE_WITHIN = 1e-3
 """Relative change of the pressure gradient of the first fluid alone in a look, within which it has settled."""
+
+
+def step_unless_stopped(sim: Simulation, n_steps: int, signals: StopSignals) -> bool:
+    """Advance by some steps; False if a signal asked to stop, at the next check of the flow. Collective."""
+    last, every = sim.step_number + n_steps, sim.core.case.run.check_interval_steps
+    while sim.step_number < last:
+        sim.step(min(every, last - sim.step_number))
+        if sim.core.communicator.maximum(signals.received):
+            return False
+    return True
 
 
 class Steps:
@@ -62,8 +73,7 @@ class Steps:
 
     def _next(self, n_steps: int) -> float | None:
         """The saturation so many steps later; None if a signal asked to stop."""
-        self._sim.step(n_steps)
-        return None if self._sim.core.communicator.maximum(self._signals.received) else self._saturation()
+        return self._saturation() if step_unless_stopped(self._sim, n_steps, self._signals) else None
 
     def _row(self, first: int, saturation: float, error: float, is_settled: bool, fastest: float) -> dict:
         sim = self._sim
@@ -123,26 +133,27 @@ class PressureSteps(Steps):
 
 
 class Gradient:
-    """Pressure gradient of the first fluid along the axis of an inlet, in the middle half of a rock, which keeps off
-    what capillary pressure does at its ends: the slope of the pressures of the nodes that hold more of that fluid."""
+    """Fall of the pressure of the first fluid along the way in of an inlet, in the middle half of a rock, which keeps
+    off what capillary pressure does at its ends: the slope over the nodes that hold more of that fluid."""
 
     def __init__(self, sim: Simulation, inlet: str):
         self._sim, core = sim, sim.core
         rock, normals = rock_of(core.case, core.header), {each.name: each.normal for each in core.header.openings}
         self._axis = int(np.abs(normals[inlet]).argmax())
+        self._sign = -float(np.sign(normals[inlet][self._axis]))
         low, high = rock.low[self._axis], rock.high[self._axis]
         self._middle = low + (high - low) // 4, high - (high - low) // 4
 
     def __call__(self, is_first: np.ndarray) -> float:
-        """The gradient [Pa/m], NaN where that fluid is not there; ``is_first``: (n,) mask of the local nodes.
-        Collective."""
+        """The fall [Pa/m], negative where the pressure rises, NaN where that fluid is not there; ``is_first``: (n,)
+        mask of the local nodes. Collective."""
         core, found = self._sim.core, None
         gather = NodeGather(core.communicator, core.domain.number, core.header.n_nodes)
         pressure, first = core.pressure_pa(), gather.collect(is_first)
         if pressure is not None and first is not None:
             place = whole_nodes(core).coordinates()[:, self._axis]
             chosen = first & (place >= self._middle[0]) & (place < self._middle[1])
-            found = abs(_slope(place[chosen], pressure[chosen])) / core.header.spacing_m
+            found = self._sign * _slope(place[chosen], pressure[chosen]) / core.header.spacing_m
         return core.communicator.broadcast(found)
 
 
@@ -154,21 +165,29 @@ def _slope(x: np.ndarray, y: np.ndarray) -> float:
     return float((away * y).sum() / (away**2).sum())
 
 
-def gradient_alone(case: Case, inlet: str, communicator) -> tuple[float, float]:
+def gradient_alone(case: Case, inlet: str, communicator, signals: StopSignals) -> tuple[float, float] | None:
     """Pressure gradient [Pa/m] of a case of one fluid, as of :class:`Gradient`, once it changes by no more
-    than ``ALONE_WITHIN`` of itself between looks, or after the steps of the case; and that change over it."""
+    than ``ALONE_WITHIN`` of itself between looks, or after the steps of the case; and that change over it. None if a
+    signal asked to stop. Raises InputError: the pressure does not fall."""
     with Simulation(case, communicator=communicator) as sim:
         gradient, window, now, change = Gradient(sim, inlet), max(sim.core.numerics.steps // LOOKS, 1), inf, inf
         n_agreeing = 0
         everywhere = np.ones(sim.core.domain.n_nodes, dtype=bool)
         sim.step(sim.core.case.run.ramp_steps)
         for _ in range(LOOKS):
-            sim.step(window)
+            if not step_unless_stopped(sim, window, signals):
+                return None
             before, now = now, gradient(everywhere)
-            change = abs(now - before) / abs(now)
+            change = abs(now - before) / abs(now) if now else inf
             n_agreeing = n_agreeing + 1 if change <= ALONE_WITHIN else 0
             if n_agreeing == AGREEING:
                 break
+        n_steps = sim.step_number
+    if not now > 0.0:
+        raise InputError(
+            f"drainage: the pressure of the first fluid alone does not fall from openings.{inlet} through the middle of"
+            f" the rock in {n_steps:,} steps ({now:.3g} Pa/m); give more run.steps"
+        )
     return now, change
 
 
@@ -178,7 +197,11 @@ class SaturationSteps(Steps):
     of time: with the flow rate q_i of fluid i through the rock, its viscosity nu_i and the pressure gradient g, and
     those of the first fluid alone,
 
-        k_i = (q_i nu_i / g) / (q_alone nu_1 / g_alone).
+        k_i = (q_i nu_i / g) / (q_alone nu_1 / g_alone),
+
+    where q_i is the mean of what enters and of what leaves. Their standard errors count in half the difference of these
+    two, which in a reservoir may differ for long, and the error of the gradient alone. A saturation has settled if the
+    mean over the batches meets it, too.
 
     Args:
         alone: the pressure gradient of the first fluid alone at the same flow rate [Pa/m], and its relative error.
@@ -191,7 +214,7 @@ class SaturationSteps(Steps):
 
     def at(self, point: float) -> dict | None:
         """The row of the table for a saturation; None if a signal asked to stop. Collective."""
-        sim, n_agreeing, n_stuck, fastest, change = self._sim, 0, 0, 0.0, inf
+        sim, n_agreeing, n_alone, n_stuck, fastest, change = self._sim, 0, 0, 0, 0.0, inf
         self._rise()
         first, before, per_window = sim.step_number, self._saturation(), self._pore_volumes()
         left = 0.0  # mean share of the second fluid in what leaves
@@ -204,17 +227,33 @@ class SaturationSteps(Steps):
             n_agreeing = n_agreeing + 1 if abs(now - point) <= self._within else 0
             fastest = max(fastest, self._capillary_number())
             rest, change = rest_of_change(change, now - before), now - before
-            n_stuck = n_stuck + 1 if share in (0.0, 1.0) and rest <= STUCK * self._within else 0
+            n_alone = n_alone + 1 if share in (0.0, 1.0) else 0
+            is_there = n_alone * per_window > self._beside_rock  # what enters has come through the reservoir
+            n_stuck = n_stuck + 1 if is_there and rest <= STUCK * self._within else 0
             left = MEMORY * left + (1.0 - MEMORY) * (share + change / per_window)
             share, before = self._share(left, now - point, per_window), now
         batches = self._batches(point, left, per_window)
         if batches is None:
             return None
         mean, error = mean_and_error(np.array(batches))
-        found = self._row(first, float(mean[0]), float(error[0]), n_agreeing == AGREEING, fastest)
-        error[2:] = np.hypot(error[2:], self._alone[1] * mean[2:])
-        found |= zip(PERMEABILITIES, np.stack([mean[2:], error[2:]], axis=1).reshape(-1).tolist(), strict=True)
+        is_settled = n_agreeing == AGREEING and bool(abs(mean[0] - point) <= self._within)
+        found = self._row(first, float(mean[0]), float(error[0]), is_settled, fastest)
+        k, of_scatter, of_alone, of_balance = mean[2:4], error[2:4], self._alone[1] * mean[2:4], mean[4:]
+        of_k = np.sqrt(of_scatter**2 + of_alone**2 + of_balance**2)
+        found |= zip(PERMEABILITIES, np.stack([k, of_k], axis=1).reshape(-1).tolist(), strict=True)
         return found | {"second_share": float(mean[1]), "pressure_drop_pa": self._pressure_drop_pa()}
+
+    @cached_property
+    def _beside_rock(self) -> float:
+        """Volume of the reservoirs over that of the pores of the rock, on every rank."""
+        core = self._sim.core
+        n_nodes = core.header.n_nodes
+        return core.communicator.broadcast(n_nodes / self._n_pores - 1.0 if core.communicator.rank == 0 else None)
+
+    @property
+    def _n_pores(self) -> int:
+        """Number of nodes in the rock, on rank 0."""
+        return np.arange(self._sim.core.header.n_nodes)[self._in_rock].size
 
     @staticmethod
     def _share(left: float, missing: float, pore_volumes: float) -> float:
@@ -222,8 +261,8 @@ class SaturationSteps(Steps):
         return min(max(left + GAIN * missing / pore_volumes, 0.0), 1.0)
 
     def _batches(self, point: float, left: float, per_window: float) -> list[list[float]] | None:
-        """Saturation of the first fluid, share of the second one in what enters, and relative permeabilities in each
-        batch; None if a signal asked to stop."""
+        """Saturation of the first fluid, share of the second one in what enters, relative permeabilities, and half of
+        what they change by from what enters to what leaves, in each batch; None if a signal asked to stop."""
         sim, batches, before = self._sim, [], self._saturation()
         n_steps, (nu_1, nu_2) = max(self._window // LOOKS_PER_BATCH, 1), self._fluids.viscosities_m2_s(sim.core.case)
         per_batch = per_window * n_steps * LOOKS_PER_BATCH / self._window
@@ -235,8 +274,8 @@ class SaturationSteps(Steps):
                 return None
             (saturation, gradient), now = np.mean(looks, axis=0), looks[-1][0]
             leaves = share - (before - now) / per_batch
-            flowing = 0.5 * (share + leaves)  # mean of what enters and of what leaves
-            k = np.array([1.0 - flowing, flowing * nu_2 / nu_1]) * self._alone[0] / gradient
+            flowing, half = 0.5 * (share + leaves), 0.5 * (share - leaves)  # mean of what enters and of what leaves
+            k = np.array([1.0 - flowing, flowing * nu_2 / nu_1, half, half * nu_2 / nu_1]) * self._alone[0] / gradient
             batches.append([float(saturation), share, *k.tolist()])
             left, before = MEMORY * left + (1.0 - MEMORY) * leaves, now
         return batches
@@ -254,9 +293,7 @@ class SaturationSteps(Steps):
         core, told = self._sim.core, self._sim.core.openings()
         if core.communicator.rank:
             return core.communicator.broadcast(None)
-        is_rock = np.zeros(core.header.n_nodes, dtype=bool)
-        is_rock[self._in_rock] = True
-        pores_m3 = np.count_nonzero(is_rock) * core.header.spacing_m**3
+        pores_m3 = self._n_pores * core.header.spacing_m**3
         entered = abs(told[self._inlet].flow_rate_m3_s) * self._window * core.units.time_step_s
         return core.communicator.broadcast(float(entered / pores_m3))
 

@@ -13,7 +13,9 @@ import json
 import shutil
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -80,13 +82,14 @@ BY_SATURATION = Curve(
 
 
 def drainage(options, say: Callable[[str], None], communicator) -> int:
-    """Press the second fluid in and out; returns the exit code: 1 if the saturation went on changing after the steps of
-    the case at a pressure, 75 if the flow was stopped, from where the same command goes on.
+    """Press the second fluid in and out; returns the exit code: 1 if a saturation has not settled in the steps of the
+    case, 75 if the flow was stopped, from where the same command goes on.
 
-    The table is written after each pressure, to ``capillary_pressure.csv`` in the output folder, with a chart.
+    The table is written after each point, to ``capillary_pressure.csv`` or ``fractional_flow.csv`` in the output
+    folder, with a chart.
 
     Raises:
-        InputError: no second fluid, or not one opening with a pressure through which it alone enters.
+        InputError: no second fluid, or not one opening through which it enters, at a pressure or a flow rate.
         DivergedError: the flow became unstable.
         OutputError: a file cannot be written.
     """
@@ -98,32 +101,41 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
     inlet, outside_pa = _openings(case, fluids, curve)
     if curve is BY_PRESSURE:
         case = as_case(case, [as_override(f"openings.{inlet}.pressure_pa", points[0])])
+    elif any(getattr(each, fluids.entering) for each in case.openings if each.name == inlet):
+        say(f"openings.{inlet}.{fluids.entering} is not used: the saturations set the share that enters")
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-drainage")
     rows = from_root(communicator, lambda: _earlier(folder, case, options, curve, points))
     if rows:
         say(f"{folder} holds {len(rows)} of {len(points)} points, which are not computed again")
-        simulation = Simulation.load(folder / f"state_{len(rows)}", communicator)
-    else:
-        simulation = Simulation(case, communicator=communicator)
-    is_open = len(rows) < len(points)
-    alone = (
-        gradient_alone(fluids.first_alone(case), inlet, communicator) if is_open and curve is BY_SATURATION else None
-    )
-    with StopSignals() as signals, Sentry(communicator, folder), simulation as sim:
+    with StopSignals() as signals, Sentry(communicator, folder), ExitStack() as stack:
+        alone: tuple[float, float] | None = nan, nan
+        if curve is BY_SATURATION and len(rows) < len(points):  # ahead of both fluids: a device may not hold two flows
+            say("the first fluid alone")
+            alone = gradient_alone(fluids.first_alone(case), inlet, communicator, signals)
+        if alone is None:
+            return _stopped(signals, folder, say, communicator)
+        state = folder / f"state_{len(rows)}"
+        sim = Simulation.load(state, communicator) if rows else Simulation(case, communicator=communicator)
+        stack.enter_context(sim)
         say(sim.core.describe())
         from_root(communicator, lambda: _refuse_closed_pores(whole_nodes(sim.core)))
         given = sim, fluids, inlet, options.settled_within, signals
-        steps: Steps = SaturationSteps(*given, alone=alone) if alone else PressureSteps(*given)
+        steps: Steps = PressureSteps(*given) if curve is BY_PRESSURE else SaturationSteps(*given, alone=alone)
         for point in points[len(rows) :]:
             row = steps.at(point)
             if row is None:
-                name = signal.Signals(communicator.maximum(signals.received)).name
-                return stopped(f"signal {name}", folder, say)
-            rows.append({"capillary_pressure_pa": point - outside_pa, **row, curve.asked: point})
+                return _stopped(signals, folder, say, communicator)
+            of_pressure = {"capillary_pressure_pa": point - outside_pa} if curve is BY_PRESSURE else {}
+            rows.append({curve.asked: point, **of_pressure, **row})
             say(_told(rows[-1], curve))
             sim.save(folder / f"state_{len(rows)}", overwrite=True)
             from_root(communicator, lambda: _write(folder, case, options, curve, rows, fluids.structure_columns))
     return 0 if all(row["is_settled"] for row in rows) else 1
+
+
+def _stopped(signals: StopSignals, folder: Path, say: Callable[[str], None], communicator) -> int:
+    """Say which signal asked to stop; collective. Returns the exit code."""
+    return stopped(f"signal {signal.Signals(communicator.maximum(signals.received)).name}", folder, say)
 
 
 def _asked(options) -> tuple[Curve, list[float]]:
@@ -217,9 +229,10 @@ def _earlier(folder: Path, case: Case, options, curve: Curve, points: list[float
     now, remedy = _identity(case, options, folder), "give --overwrite to begin anew, or another output folder with -o"
     try:
         then = json.loads(path.read_text(encoding="utf-8"))
-        rows, changed = then["points"], other_origin(then, now)
+        rows = [{name: nan if value is None else value for name, value in row.items()} for row in then["points"]]
+        changed = other_origin(then, now)
         earlier, within = [[row[name] for name in curve.columns][0] for row in rows], then["settled_within"]
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise InputError(f"drainage: {path} is damaged, or no record of this command; {remedy}") from error
     if within != now["settled_within"]:
         changed.append(f"--settled-within was {within}, is {now['settled_within']}")

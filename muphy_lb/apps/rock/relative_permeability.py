@@ -5,7 +5,7 @@ is known. With the Darcy velocity U_i of fluid i along the force g, its viscosit
 
     k_i = U_i nu_i / (U nu_1).
 
-The first saturation starts with the fluid that does not wet where it comes from the first layer of the box along the
+The first saturation starts with the fluid that does not wet where it comes from the first layer of pores along the
 force, through throats of one width and more, as in primary drainage; every other from the end of the one before, with
 the fluid advanced that gains: falling saturations of the fluid that wets are primary drainage, rising ones behind it
 imbibition.

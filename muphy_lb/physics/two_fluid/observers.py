@@ -38,6 +38,7 @@ COLUMNS = (
 )
 STEADY = "steady"
 BATCHES, LEAST_LOOKS = 8, 32
+SETTLED = 3.0  # difference of the means of two parts of a run over the error that is allowed
 
 
 def _flows(n, moments, lattice, parameters):
@@ -110,7 +111,8 @@ class TwoFluidSeries(SeriesObserver):
     """Appends saturation, amounts, flows and capillary numbers; amounts and flows are exact sums. Capillary numbers are
     those of the mean and of the largest speed of all nodes, with the viscosity of the more viscous fluid. It ends the
     run once the mean flows of both fluids are known well enough: the error of each (:func:`batch_means`) is within
-    ``known_within`` of the sum of both, flows times viscosities.
+    ``known_within`` of the sum of both, flows times viscosities, and the mean of the quarter before within ``SETTLED``
+    times that, since a slow wave stands where it turns.
 
     Args:
         view, folder, resume_step: as of all series.
@@ -184,8 +186,11 @@ class TwoFluidSeries(SeriesObserver):
     def _are_known(self) -> bool:
         if len(self._looks) < LEAST_LOOKS:
             return False
-        mean, error = (self._viscosities * each for each in batch_means(np.array(self._looks)))
-        return bool(error.max() <= self._known_within * np.abs(mean).sum())
+        looks = self._viscosities * np.array(self._looks)
+        mean, error = batch_means(looks)
+        before = looks[len(looks) // 4 : len(looks) // 2].mean(axis=0)
+        allowed = self._known_within * np.abs(mean).sum()
+        return bool(error.max() <= allowed and np.abs(mean - before).max() <= SETTLED * allowed)
 
     @property
     def is_satisfied(self) -> bool:

@@ -53,6 +53,7 @@ from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
 from muphy_lb.physics.two_fluid.structure import COLUMNS as SHAPE
 from muphy_lb.physics.two_fluid.structure import parts_of, structure
 from muphy_lb.physics.two_fluid.walls import ending_links, wall_normals
+from muphy_lb.setup.force import uniform_acceleration_m_s2
 from muphy_lb.setup.input_fields import Wanted, read_field
 
 COLLISIONS = ("trt", "mrt", "bgk")
@@ -107,7 +108,7 @@ class TwoFluid(Physics):
     imposes = frozenset({"second_fluid"})
 
     def __init__(self, case, header: GeometryHeader, units: Units):
-        self._case, self._section, self._lattice = case, case.two_fluid, lattice_named(case.lattice.name)
+        self._section, self._lattice = case.two_fluid, lattice_named(case.lattice.name)
         self._real = PRECISIONS[case.compute.precision].real
         _refuse(case)
         scale_n_m = case.fluid.density_kg_m3 * units.spacing_m**3 / units.time_step_s**2
@@ -189,12 +190,13 @@ class TwoFluid(Physics):
         is_filled = share is not None and self._section.initial_file is None
         if share is not None:
             agreed_on_root(communicator, lambda: _refuse_share(whole_nodes(view), share))
-        filled = self._filled(whole_nodes(view), share) if communicator.rank == 0 and is_filled else None
+        force = uniform_acceleration_m_s2(view.case, view.header)
+        filled = self._filled(whole_nodes(view), share, force) if communicator.rank == 0 and is_filled else None
         self._start = communicator.broadcast(filled)
 
-    def _filled(self, nodes: NodeList, share: float) -> np.ndarray:
+    def _filled(self, nodes: NodeList, share: float, force: np.ndarray) -> np.ndarray:
         """(n,) whether the second fluid fills a node at the start."""
-        entry, n_second = _entry(nodes, self._case), round(share * nodes.n_nodes)
+        entry, n_second = _entry(nodes, force), round(share * nodes.n_nodes)
         if self._section.contact_angle_deg <= 90.0:
             return widest_pores(nodes, n_second, entry)
         return ~widest_pores(nodes, nodes.n_nodes - n_second, entry)
@@ -424,10 +426,11 @@ def _refuse_start_without_wetting(case, angles_deg: np.ndarray, names: list[str]
     )
 
 
-def _entry(nodes: NodeList, case: Case) -> np.ndarray | None:
-    """(n,) the first layer of nodes along a force, None without one."""
-    drive = np.abs(np.array(case.flow.acceleration_m_s2) + np.array(case.flow.pressure_drop_pa))
-    return nodes.coordinates()[:, drive.argmax()] == 0 if drive.any() else None
+def _entry(nodes: NodeList, force: np.ndarray) -> np.ndarray | None:
+    """(n,) the first layer of nodes along a force (3,), None without one."""
+    axis = int(np.abs(force).argmax())
+    place = np.sign(force[axis]) * nodes.coordinates()[:, axis]
+    return place == place.min() if force.any() else None
 
 
 def _refuse_share(nodes: NodeList, share: float) -> None:

@@ -297,8 +297,10 @@ def test_what_viewers_have_is_taken_again_at_another_step_alone():
     coordinator = live.Coordinator(ScriptedPage(None, None), 0)
     coordinator.pace.has_picture = lambda is_new=False: True
     following = Answer(1, (), DEMANDS, following=DEMANDS[:1])
-    coordinator._page.left = [Answer(1, DEMANDS[:1], DEMANDS), following, following]
-    assert [coordinator.order(step).demands for step in (1, 1, 2)] == [DEMANDS[:1], (), DEMANDS[:1]]
+    coordinator._page.left = [Answer(1, DEMANDS[:1], DEMANDS), following]
+    assert [coordinator.order(1).demands for _ in range(2)] == [DEMANDS[:1], ()]
+    coordinator._page.answers = lambda wait_s=0.0: []  # as in a pause, when a viewer has asked for a step
+    assert [coordinator.order(2).demands for _ in range(2)] == [DEMANDS[:1], ()]
 
 
 def test_an_update_takes_the_place_of_one_that_is_not_sent_yet():
@@ -306,9 +308,10 @@ def test_an_update_takes_the_place_of_one_that_is_not_sent_yet():
     page = PageProcess.__new__(PageProcess)
     page._wake, page._outgoing = threading.Condition(), []
     first, measured, last = (Update(step, 0.0, RunStatus(9), 0.0, PAUSED, found) for step, found in UPDATES)
-    for message in (first, measured, "picture", last, None):
-        page.send(message)
-    assert page._outgoing == [measured, "picture", last, None]
+    before, picture, other = (Picture(demand, (1, 1, 1), None, None) for demand in (*DEMANDS[:1] * 2, DEMANDS[1]))
+    for messages in ((first, before), (measured, other), (last, picture), (None,)):
+        page.send(*messages)
+    assert page._outgoing == [measured, other, last, picture, None]
 
 
 INFLOW, VISCOSITY = "openings.inlet.velocity_m_s", "fluid.kinematic_viscosity_m2_s"
