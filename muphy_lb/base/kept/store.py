@@ -117,9 +117,12 @@ class KernelStore(_Cache):
             return None
         try:
             _make(path.parent)
-            return path if os.access(path.parent, os.W_OK) and not path.exists() else None
+            if path.exists() or not os.access(path.parent, os.W_OK):
+                return None
         except (ForeignError, OSError):
             return None
+        _tell_that_it_takes_time(path.parent)
+        return path
 
     @property
     def cache_path(self):
