@@ -61,11 +61,12 @@ class Helpers:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         try:
-            self._processes.append(subprocess.Popen(line, env=environment, **pipes))
+            process = subprocess.Popen(line, env=environment, **pipes)
         except OSError:  # no process more: those that are there, and this one, do the work
             self._most = len(self._processes)
             return
-        threading.Thread(target=self._serve, args=self._processes[-1:], daemon=True).start()
+        self._processes.append(process)
+        threading.Thread(target=self._serve, args=(process,), daemon=True).start()
 
     def _serve(self, process) -> None:
         """Hand a helper one job after the other, until it ends, or has had none for long: another one takes its place
