@@ -3,6 +3,7 @@
 import importlib
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -104,7 +105,12 @@ def _prepare() -> None:
         from muphy_lb.output.pictures.projection import RAYS
 
         helpers.expected(RAYS)
-    threading.Thread(target=importlib.import_module, args=("muphy_lb.output.pictures.vessel",)).start()
+    threading.Thread(target=_import_drawing).start()
+
+
+def _import_drawing() -> None:
+    with suppress(ImportError):  # who draws tells what is missing
+        importlib.import_module("muphy_lb.output.pictures.vessel")
 
 
 def shown_flow(view: FlowView, theme: "Theme") -> "tuple[NodeList, np.ndarray, Presentation] | None":

@@ -34,6 +34,7 @@ from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 AT_POINTS = ("velocity_x_m_s", "velocity_y_m_s", "velocity_z_m_s", "pressure_pa")
 ACROSS_PLANES = ("flow_rate_m3_s", "mean_pressure_pa", "mean_speed_m_s", "max_speed_m_s")
 ALONG_AXES = 1e-4  # largest component of a normal that counts as 0
+TOUCHING = 1e-7  # largest share of a voxel that counts as 0: round-off is smaller
 CORNERS = np.array(list(product((0, 1), repeat=3)))
 
 
@@ -186,7 +187,8 @@ def shares_near_plane(across: np.ndarray, normal: np.ndarray) -> np.ndarray:
     for sign, face in ((1.0, 0.5), (-1.0, -0.5)):
         below = 0.5 * n.sum() + face + across[near, None] - corners @ n
         found[near] += sign * (np.maximum(below, 0.0) ** n.size @ (-1.0) ** corners.sum(axis=1))
-    return np.maximum(found, 0.0) / (factorial(n.size) * n.prod())
+    found /= factorial(n.size) * n.prod()
+    return np.where(found > TOUCHING, found, 0.0)
 
 
 class PlaneValues:

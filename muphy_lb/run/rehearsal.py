@@ -3,7 +3,6 @@ so that helpers compile its kernels while the nodes are read, numbered and share
 
 import gc
 import logging
-from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,24 +22,29 @@ from muphy_lb.setup.collision import build_fluid
 from muphy_lb.setup.force import build_force
 from muphy_lb.setup.numerics import resolve
 
+LOG = logging.getLogger(__name__)
+
 
 def rehearse(case: Case, header: GeometryHeader, backend: str, local_rank: int) -> None:
-    """Ask the helpers for the kernels of a step of a case. Kernels that follow from the nodes are
-    left for later, and so are all of a case that cannot be computed, of which the run will tell.
+    """Ask the helpers for the kernels of a step of a case. Kernels that follow from the nodes are left for later, and
+    so are all of a case that cannot be computed, of which the run will tell.
 
     Args:
         header: of the geometry, whose nodes need not be counted.
         backend: name of a backend.
         local_rank: whose device to use.
     """
-    said = logging.root.manager.disable
+    said, problem = logging.root.manager.disable, None
     logging.disable(logging.CRITICAL)  # the run says it
     try:
-        with suppress(Exception):
-            _bind(_Rehearsal(case, header), backend, local_rank)
-        gc.collect()  # engine and launches hold each other
+        _bind(_Rehearsal(case, header), backend, local_rank)
+    except Exception as error:  # the run goes on without
+        problem = repr(error)
     finally:
         logging.disable(said)
+    gc.collect()  # engine and launches hold each other
+    if problem:
+        LOG.debug("the rehearsal ended early: %s", problem)
 
 
 class _Rehearsal(Preparation):

@@ -107,7 +107,6 @@ class State:
         section = self._flow.case.initial
         with_stress = section is not None and section.stress
         self._start_from(density, velocity, with_stress, section is not None and section.consistent_pressure)
-        self._flow.upload_schedule()
         self._engine.actions.start()
 
     def set_velocity_m_s(self, values, stress: bool = True, consistent_pressure: bool = False) -> None:

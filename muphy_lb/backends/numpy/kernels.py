@@ -152,9 +152,8 @@ def refill(backend, operators, state: State, table, sources: records.Chosen, oth
     def replace():
         n = _chosen(nodes)
         whole, received = NodeRange(0, state.n_nodes), moments.reshape(N_WITH_STRESS, -1)
-        known = np.zeros(
-            (N_WITH_STRESS, sources.array.size), received.dtype
-        )  # own moments are rounded as those that travel
+        # Own moments are rounded as those that travel.
+        known = np.zeros((N_WITH_STRESS, sources.array.size), received.dtype)
         known[:, : state.n_nodes] = backend.macroscopic(macroscopic, state, whole, of_moments)
         known[:, first : first + received.shape[1]] = received
         total, count = np.zeros((N_WITH_STRESS, n.size)), np.zeros(n.size)

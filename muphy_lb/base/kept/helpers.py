@@ -10,6 +10,7 @@ import atexit
 import itertools
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -26,6 +27,14 @@ LENGTH_BYTES = 8
 MOST_HELPERS = 11
 FEWEST_HELPERS = 3
 """Fewer compete with this process for the cores of a small machine, and each begins with imports of a second."""
+
+RANKS_HERE = (
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS",
+    "MV2_COMM_WORLD_LOCAL_SIZE",
+    "SLURM_STEP_TASKS_PER_NODE",  # such as "8(x2),7"
+)
+"""Variables of launchers: number of ranks on this machine, or on each."""
 
 IDLE_S = 60.0
 """Time without a job after which a helper ends: each has 0.1 GB or more, and a run takes hours."""
@@ -52,11 +61,12 @@ class Helpers:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         try:
-            self._processes.append(subprocess.Popen(line, env=environment, **pipes))
+            process = subprocess.Popen(line, env=environment, **pipes)
         except OSError:  # no process more: those that are there, and this one, do the work
             self._most = len(self._processes)
             return
-        threading.Thread(target=self._serve, args=self._processes[-1:], daemon=True).start()
+        self._processes.append(process)
+        threading.Thread(target=self._serve, args=(process,), daemon=True).start()
 
     def _serve(self, process) -> None:
         """Hand a helper one job after the other, until it ends, or has had none for long: another one takes its place
@@ -88,9 +98,17 @@ is_helper = False
 
 def n_helpers() -> int:
     """Number of processes beside this one that may compile; 0 where too few cores are its own."""
-    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    n_all = os.cpu_count() or 1
+    n_own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else n_all
+    n_cores = min(n_own, n_all // _n_ranks_here())  # ranks that no launcher has bound have all cores together
     most = min(MOST_HELPERS, n_cores - 1, config.NUMBA_NUM_THREADS - 1)
     return 0 if is_helper or most < FEWEST_HELPERS else most
+
+
+def _n_ranks_here() -> int:
+    """Number of ranks on this machine, as a launcher says it; MPI is not connected yet."""
+    said = [re.match(r"[1-9]\d*", os.environ.get(name, "")) for name in RANKS_HERE]
+    return next((int(number[0]) for number in said if number), 1)
 
 
 def are_at_work() -> bool:

@@ -117,9 +117,12 @@ class KernelStore(_Cache):
             return None
         try:
             _make(path.parent)
-            return path if os.access(path.parent, os.W_OK) and not path.exists() else None
+            if path.exists() or not os.access(path.parent, os.W_OK):
+                return None
         except (ForeignError, OSError):
             return None
+        _tell_that_it_takes_time(path.parent)
+        return path
 
     @property
     def cache_path(self):
@@ -131,11 +134,13 @@ class KernelStore(_Cache):
         process that is compiling it."""
         path = self._path(sig, target_context)
         compiled = None if path is None else self._loaded(path, target_context)
-        if compiled is None and path is not None and (turn := self._turn(path)):
+        if compiled is not None:
+            return compiled
+        _tell_that_it_takes_time(path and path.parent)  # also if it is a helper, or another rank, that compiles
+        if path is not None and (turn := self._turn(path)):
             self._turns.append(turn)
             compiled = self._loaded(path, target_context) if turn.may_be_kept else None
         if compiled is None:
-            _tell_that_it_takes_time(path and path.parent)
             begin()
         return compiled
 

@@ -127,6 +127,7 @@ class TwoFluid(Physics):
         self._fastest_m_s = max((abs(each.velocity_m_s or 0.0) for each in case.openings), default=0.0)
         self._names = [opening.name for opening in header.openings]
         self._entering = self._shares(case)
+        self._walls = np.zeros(0, np.int64), np.zeros((0, 0))  # until :meth:`check` has found them
         _refuse_start_without_wetting(case, self._angles_deg, [wall.name for wall in header.walls])
         self.output_fields = {
             PHASE_FIELD: _of_phase(lambda phase: phase.astype(np.float64)),

@@ -154,5 +154,42 @@ def test_functions_are_called_with_the_types_that_are_usual(tmp_path):
 @pytest.mark.parametrize(("n_cores", "n_threads", "n"), [(2, 2, 0), (3, 3, 0), (64, 64, 11), (64, 1, 0), (64, 4, 3)])
 def test_helpers_leave_cores_to_others(monkeypatch, n_cores, n_threads, n):
     monkeypatch.setattr(helpers.os, "sched_getaffinity", lambda process: range(n_cores))
+    monkeypatch.setattr(helpers.os, "cpu_count", lambda: 64)
     monkeypatch.setattr(helpers.config, "NUMBA_NUM_THREADS", n_threads)
     assert helpers.n_helpers() == n
+
+
+@pytest.mark.parametrize(
+    ("variable", "said", "n_own", "n"),
+    [
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", "8", 64, 7),  # not bound
+        ("MPI_LOCALNRANKS", "8", 8, 7),  # bound
+        ("SLURM_STEP_TASKS_PER_NODE", "16(x2),15", 64, 3),
+        ("SLURM_STEP_TASKS_PER_NODE", "1(x2)", 64, 11),
+        ("MPI_LOCALNRANKS", "64", 64, 0),
+        ("MPI_LOCALNRANKS", "", 64, 11),
+    ],
+)
+def test_ranks_of_a_machine_share_its_cores(monkeypatch, variable, said, n_own, n):
+    monkeypatch.setattr(helpers.os, "sched_getaffinity", lambda process: range(n_own))
+    monkeypatch.setattr(helpers.os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(helpers.config, "NUMBA_NUM_THREADS", 64)
+    monkeypatch.setenv(variable, said)
+    assert helpers.n_helpers() == n
+
+
+def test_compiling_is_told_before_another_process_is_waited_for(two, monkeypatch, caplog):
+    store._tell_that_it_takes_time.cache_clear()
+    caplog.set_level("INFO")
+    kernel = scaled(13.0)
+    path = kernel._cache.lacking(VECTOR)
+    told = []
+
+    def turn(path, waits):
+        told.append("compiling kernels" in caplog.text)
+        return store_turn(path, waits)
+
+    store_turn = store.Turn
+    monkeypatch.setattr(store, "Turn", turn)
+    helpers.ahead(kernel, (np.ones(4),))
+    assert wait_for(path.with_name(f"{path.name}.lock")) and is_loaded(kernel, 52.0) and all(told)

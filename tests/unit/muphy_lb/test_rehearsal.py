@@ -13,12 +13,14 @@ from muphy_lb.case.case import load_case
 from muphy_lb.engine.engine import Engine
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.choice import HaloConnector
+from muphy_lb.run import rehearsal
 from muphy_lb.run.preparation import Preparation
 from muphy_lb.run.rehearsal import rehearse
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-MISSED = {"dam": 0, "porous": 0, "heated_cavity": 1}
-"""Kernels of steps of examples that the rehearsal does not know: walls with a temperature have nodes beside them."""
+MISSED = {"dam": 0, "porous": 0, "heated_cavity": 1, "drainage": 3}
+"""Kernels of steps of examples that the rehearsal does not know: walls with a temperature have nodes beside them, and
+openings have links."""
 
 
 @pytest.fixture
@@ -55,3 +57,11 @@ def prepared(case, asked) -> tuple[set, set]:
 def test_the_kernels_of_the_step_are_asked_for_ahead_of_the_nodes(name, asked):
     early, later = prepared(load_case(EXAMPLES / f"{name}.toml"), asked)
     assert early <= later and len(later - early) == MISSED[name]
+
+
+def test_a_rehearsal_that_fails_is_told_to_who_looks_for_it(monkeypatch, caplog):
+    caplog.set_level("DEBUG", logger="muphy_lb")
+    monkeypatch.setattr(rehearsal, "_bind", lambda *given: 1 // 0)
+    monkeypatch.setattr(rehearsal, "_Rehearsal", lambda *given: None)
+    rehearse(None, None, "cpu", 0)
+    assert "ended early: ZeroDivisionError" in caplog.text

@@ -10,6 +10,7 @@ from muphy_lb.base.errors import OutputError
 from muphy_lb.case.output import OutputSection
 from muphy_lb.geometry.nodes import chosen_nodes
 from muphy_lb.geometry.voxels import Opening
+from muphy_lb.measure import pictures
 from muphy_lb.measure.pictures import FlowPicture
 from muphy_lb.output.pictures import projection, vessel
 from muphy_lb.output.pictures.cut import Sight, best_cut, upright_raster
@@ -286,3 +287,11 @@ def test_solid_is_grey_below_fluid_and_room_without_it_is_not():
     assert solid.cmap(0.0) == to_rgba(GRAINS) and np.array_equal(
         np.isfinite(np.ma.filled(empty.get_array(), np.nan)), ~BLOCK[6]
     )
+
+
+def test_a_package_that_is_missing_is_told_by_who_draws_alone(monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(pictures.importlib, "import_module", missing)
+    pictures._import_drawing()

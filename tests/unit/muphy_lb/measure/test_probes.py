@@ -70,6 +70,16 @@ def test_shares_near_a_plane_are_its_area_whatever_its_direction_and_place(norma
     assert shares.sum() / 25 == pytest.approx(1.0 / np.abs(n[main]), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("normal", "place"), [((1, 1, 0), 0.5), ((2, 1, 1), 0.5), ((1, 2, 2), 0.0), ((1, 1e-3, 1e-3), 0.0)]
+)
+def test_voxels_that_only_touch_what_is_near_a_plane_do_not_count(normal, place):
+    n = np.array(normal) / np.linalg.norm(normal)
+    voxels = np.indices((21, 21, 21)).reshape(3, -1).T - 10.0
+    shares = shares_near_plane(voxels @ n - place, n)
+    assert not ((shares > 0.0) & (shares < 1e-7)).any()
+
+
 def test_a_line_has_a_value_at_every_point_in_the_fluid(tmp_path):
     simulation = simulate(open_channel(), N_STEPS)
     x_m, _, z_m = simulation.nodes.positions_m().mean(axis=0)
