@@ -14,6 +14,7 @@ from muphy_lb.operators import (
     BGK,
     COMPRESSIBLE,
     CONSTANT,
+    CUMULANT,
     EQUILIBRIA,
     INCOMPRESSIBLE,
     MRT,
@@ -240,13 +241,16 @@ def test_every_family_of_moments_relaxes_with_its_own_rate(lattice, precision):
 
 @ONE_EQUILIBRIUM
 def test_regularisations_alone_keep_nothing_but_density_momentum_and_stress(case):
-    """A disturbance that these do not see is forgotten by them, and by no other collision."""
+    """A disturbance that these do not see is forgotten by them, and by no other collision but cumulants in space, whose
+    rates are 1 at this viscosity."""
     c, axes = case.lattice.c, range(case.lattice.dimension)
     seen = [np.ones(case.lattice.q), *c.T, *(c[:, i] * c[:, j] for i, j in product(axes, axes))]
     unseen = np.linalg.svd(np.array(seen))[2][np.linalg.matrix_rank(seen) :].T
     disturbed = before(case) + 0.01 * unseen @ np.random.default_rng(3).uniform(-1, 1, (unseen.shape[1], N))
     change = largest(by_reference(case, disturbed) - after(case))
-    assert change < 1e-15 if case.relaxation in (REGULARISED, RECURSIVE_REGULARISED) else change > 1e-4
+    is_cumulant_in_space = case.relaxation is CUMULANT and case.lattice.dimension == 3
+    forgets = is_cumulant_in_space or case.relaxation in (REGULARISED, RECURSIVE_REGULARISED)
+    assert change < 1e-15 if forgets else change > 1e-4
 
 
 @pytest.mark.parametrize("case", cases([CONSTANT], [STOKES]), ids=str)

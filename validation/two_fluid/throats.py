@@ -72,8 +72,7 @@ def _in_throat(settings: Settings, half: int, degrees: float, side: int) -> tupl
 
 @case("two-fluid-dead-end", "exact: water in a dead end beside a flow of oil stays where it is")
 def dead_end(settings: Settings) -> Iterator:
-    """Change of the saturation of a dead end, and of its bottom, in the last tenth of the steps; oil flows beside it,
-    and the angle through the water is 30 degrees."""
+    """Change of the saturation of a dead end, and of its bottom, in the last tenth of the steps of a flow of oil."""
     refuse_half(settings)
     width, depth = DEAD_END
     fluid = np.zeros((1, depth + CHANNEL, ROOM), dtype=bool)
