@@ -212,8 +212,9 @@ def outflow(field, value, target, place, left, node):
 
 @cache
 def moments(macroscopic_operator, n_moments: int, populations: Populations, lattice, precision):
-    """Write what an operator computes, ``n_moments`` numbers of which the first is in stored units."""
-    macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
+    """Write what an operator computes, ``n_moments`` numbers of which the first is in stored units; stages on other
+    ranks find the same numbers."""
+    macroscopic = macroscopic_operator.compile(lattice, precision, strict_jit)
     load = reader(populations, precision)
     q_count, real, per_unit = lattice.q, precision.real, precision.real(1 / precision.unit)
 
