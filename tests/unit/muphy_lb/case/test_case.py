@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.key_units import unit_of
 from muphy_lb.case.case import case_from_dict, load_case
 
 TEXT = """
@@ -80,7 +81,7 @@ def test_case_written_for_another_folder_finds_the_same_geometry(case_file, tmp_
 @given(
     title=st.text(st.characters(exclude_categories=["Cs"])),
     options=st.dictionaries(
-        st.text(st.characters(exclude_categories=["Cs"])),
+        st.text(st.characters(exclude_categories=["Cs"])).filter(lambda name: unit_of(name, {}) is None),
         st.recursive(
             st.booleans()
             | st.integers(-(2**63), 2**63 - 1)
