@@ -120,10 +120,10 @@ def test_a_saturation_is_not_stuck_before_the_second_fluid_has_come_through_the_
 @pytest.mark.night
 def test_errors_of_fluxes_count_in_what_the_reservoir_lets_in_later(typed, tmp_path):
     """The second fluid enters the rock, and none the reservoir; its mean flow over the batches would be negative."""
-    case = between_reservoirs(tmp_path, run={"steps": 4000}, compute={"backend": "cpu"})
+    case = between_reservoirs(tmp_path, run={"steps": 3000}, compute={"backend": "cpu"})
     assert typed(case, "drainage", "--settled-within", "0.02", "--saturations", "0.6") == 1
     found = json.loads((tmp_path / "out" / "fractional_flow.json").read_text())["points"][0]
-    assert not found["is_settled"] and abs(found["first_saturation"] - 0.6) > 0.1
+    assert not found["is_settled"] and abs(found["first_saturation"] - 0.6) > 0.05
     assert found["second_relative_permeability"] + found["second_standard_error"] > 0.0
 
 
