@@ -151,10 +151,15 @@ class Gradient:
         gather = NodeGather(core.communicator, core.domain.number, core.header.n_nodes)
         pressure, first = core.pressure_pa(), gather.collect(is_first)
         if pressure is not None and first is not None:
-            place = whole_nodes(core).coordinates()[:, self._axis]
+            place = self._place
             chosen = first & (place >= self._middle[0]) & (place < self._middle[1])
             found = self._sign * _slope(place[chosen], pressure[chosen]) / core.header.spacing_m
         return core.communicator.broadcast(found)
+
+    @cached_property
+    def _place(self) -> np.ndarray:
+        """(n,) indices of the voxels of all nodes along the axis, on rank 0."""
+        return whole_nodes(self._sim.core).coordinates()[:, self._axis].copy()
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> float:
