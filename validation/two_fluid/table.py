@@ -29,8 +29,8 @@ RISES, ABOUT = ENTRIES[:2] + ENTRIES[3:], (0.9, 1.1)
 SLITS = ((12, 60, 1.0, 20.0), (12, 240, 1.0, 20.0), (24, 120, 1.0, 20.0), (12, 60, 0.2, 20.0), (12, 60, 5.0, 20.0))
 QUICK_SLITS, IMBIBING_ANGLE = ((12, 60, 1.0, 6.0),), 60.0
 SLIP = 2.5  # voxels, by which the contact line slips
-CURVED, CURVED_STEPS, QUICK_CURVED = 14.0, 10000, ((60.0, "cavity"),)
-EVERY_CURVED = ((60.0, "disk"), (120.0, "disk"), (60.0, "cavity"), (120.0, "cavity"))
+CURVED, CURVED_STEPS, QUICK_CURVED, PLACES = 14.0, 10000, ((60.0, "cavity", 90.0),), (90.0, 67.5, 45.0)
+EVERY_CURVED = [(degrees, walls, at) for walls in ("disk", "cavity") for degrees in (60.0, 120.0) for at in PLACES]
 BLOBS, REST_STEPS, QUICK_REST_STEPS, NO_FILM = (4.0, 6.0), 100000, 5000, 0.1
 FILM_NU, FILM_TENSION, FILM_TOLERANCE = 0.3, 0.05, 0.10
 FILMS, QUICK_FILMS = ((7.5e-6, 30000), (1.5e-5, 13000), (3e-5, 13000)), ((1.5e-5, 13000),)  # force, steps
@@ -103,15 +103,19 @@ def angle(settings: Settings) -> Iterator:
 
 @case("two-fluid-curved-walls", "geometry: a drop on a disk and one in a round cavity meet them as circles, 2-D")
 def curved_walls(settings: Settings) -> Iterator:
-    """The contact angle through the fluid around the drop, from the circles of its interface and of the wall."""
+    """The contact angle through the fluid around the drop, from the circles of its interface and of the wall.
+
+    Drops start at several places of the wall, whose voxels differ.
+    """
     refuse_half(settings)
-    size, radius, middle = 64, CURVED, 31.5
+    size, radius, middle = 80, CURVED, 39.5
     disk = {"shape": "cylinder_array", "options": {"size": size, "solid_fraction": np.pi * (radius / size) ** 2}}
     room = {"shape": "pipe", "options": {"length": 1, "radius": radius, "axis": "z", "ends": "periodic"}}
-    for degrees, walls in QUICK_CURVED if settings.quick else EVERY_CURVED:
+    for degrees, walls, at in QUICK_CURVED if settings.quick else EVERY_CURVED:
         is_disk = walls == "disk"
         centre = middle if is_disk else radius
-        drop_there = [{"centre_m": [centre, centre + radius, 0.0], "radius_m": 0.8 * radius}]
+        beside = centre + radius * np.array([np.cos(np.deg2rad(at)), np.sin(np.deg2rad(at))])
+        drop_there = [{"centre_m": [*beside.tolist(), 0.0], "radius_m": 0.8 * radius}]
         flow = _two(settings, disk if is_disk else room, drop_there, angle=degrees)
         flow.step(CURVED_STEPS)
         place = whole_nodes(flow).coordinates()
@@ -127,7 +131,7 @@ def curved_walls(settings: Settings) -> Iterator:
             np.dot(inwards, np.array([x_0, y_0]) - middle_of) > 0.0
         )  # else it is hollow, and bends the other way
         found = np.degrees(np.arccos(np.clip(cosine if is_bulging != is_disk else -cosine, -1.0, 1.0)))
-        yield absolute(f"{degrees:g} degrees, {walls} of radius {radius:g}", degrees, found, ANGLE_TOLERANCE)
+        yield absolute(f"{degrees:g} degrees, {walls} of radius {radius:g}, at {at:g}", degrees, found, ANGLE_TOLERANCE)
 
 
 @case("two-fluid-annulus", "exact: flow of a core in a film on the wall of a round tube, driven by a force")

@@ -22,7 +22,12 @@ normals, so that k lacks, of that of circles with one centre,
     1 - seen = 3 / (D - 1) sum_b w_b [cot(theta) (c.T) (c.N) + (c.s)^2]
 
 by the links b into the wall, T the direction of the interface in the plane of N and w, and s across both; k is divided
-by seen. Fluids that are exchanged, with 180 degrees less theta, move alike to the last digit.
+by seen. A wall of the curvature kappa along T turns from link to link, and the surface at the distance d meets it with
+cos(theta) - kappa d, so that links that are cut halfway add to div n
+
+    bent = 3 sum_b w_b kappa (cot(theta) c.T + c.w) (2 d - cos(theta) c.w).
+
+Fluids that are exchanged, with 180 degrees less theta, move alike to the last digit.
 
 **Viscosity.** 1 / nu is the mean of both fluids' by their shares of the voxel if the interface is sharp where phi is 0:
 layers that slide past each other have the stress of either, and the flow of both together is that of sharp layers.
@@ -41,6 +46,9 @@ from muphy_lb.operators.unroll import unroll
 FIRST, SECOND, NEW_FIRST, NEW_SECOND = "first", "second", "new_first", "new_second"
 PHASE, STEEPNESS, STRENGTH = "phase", "steepness", "strength"
 NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
+BEND = ("bend_x", "bend_y", "bend_z")
+"""Curvatures of the wall: kappa_2 w + sqrt(kappa_1 - kappa_2) e, the principal ones positive where it bulges into the
+fluid, kappa_1 the larger one, along e."""
 DRIFT = ("drift_x", "drift_y", "drift_z")
 COTANGENT, ENTERING, TENSION, ENDING = "contact_cotangent", "entering_share", "tension", "links_ending"
 NOWHERE = 2.0
@@ -308,7 +316,10 @@ def _draw(neighbours, n, lattice, parameters):
     turned = cotangent * (c @ (sine * (cotangent * ahead + wall))) * (c @ at_wall)
     across = (c**2).sum(axis=1)[:, None] - (c @ ahead) ** 2 - (c @ wall) ** 2
     seen = 1.0 - (w * (turned + across)).sum(axis=0) / (lattice.dimension - 1)
-    divergence = divergence / np.where(is_met, np.maximum(seen, 0.5), 1.0)
+    bend = np.array([parameters[name][n] for name in BEND], dtype=float)
+    bending = (bend * wall).sum(axis=0) + (bend * ahead).sum(axis=0) ** 2
+    bent = bending * (cotangent * (c @ ahead) + c @ wall) * (2.0 / SHARPNESS * phase - cotangent * sine * (c @ wall))
+    divergence = (divergence + (w * bent).sum(axis=0)) / np.where(is_met, np.maximum(seen, 0.5), 1.0)
     distance = np.log(1.0 + PURE + phase) - np.log(1.0 + PURE - phase)
     carried = np.maximum(1.0 - _reach(lattice) * distance * divergence, 0.5)
     parameters[STRENGTH][n] = -parameters[TENSION] * divergence / carried * parameters[STEEPNESS][n]
@@ -344,17 +355,20 @@ def _at_wall_node(precision, jit, at):
 
 
 def _seen_node(lattice, precision, jit):
-    """Node function ``(k, wall, ahead, cosine, sine)``: what a link into a wall lacks of the curvature."""
+    """Node function ``(k, wall, ahead, cosine, sine, twice)``: what a link into a wall lacks of the curvature, and what
+    it adds to the divergence for each curvature of the wall; ``twice`` is twice the distance from the interface."""
     real = precision.real
     w, cx, cy, cz = constants(lattice, precision)
-    three = real(3.0 / (lattice.dimension - 1))
+    three, per_axis = real(3), real(1.0 / (lattice.dimension - 1))
 
-    def lacking(k, wall, ahead, cosine, sine):
+    def lacking(k, wall, ahead, cosine, sine, twice):
         up = cx[k + 1] * wall[0] + cy[k + 1] * wall[1] + cz[k + 1] * wall[2]
         on = cx[k + 1] * ahead[0] + cy[k + 1] * ahead[1] + cz[k + 1] * ahead[2]
         squared = cx[k + 1] * cx[k + 1] + cy[k + 1] * cy[k + 1] + cz[k + 1] * cz[k + 1]
-        turned = cosine / sine * (cosine * on + sine * up) * (sine * on - cosine * up)
-        return three * w[k + 1] * (turned + squared - on * on - up * up)
+        cotangent, weight = cosine / sine, three * w[k + 1]
+        turned = cotangent * (cosine * on + sine * up) * (sine * on - cosine * up)
+        bent = (cotangent * on + up) * (twice - cosine * up)
+        return weight * per_axis * (turned + squared - on * on - up * up), weight * bent
 
     return jit(lacking)
 
@@ -368,6 +382,8 @@ def _draw_node(lattice, precision, jit, at):
     steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
     x, y, z = (at[name] for name in NORMAL)
     at_wall, lacking = _at_wall_node(precision, jit, at), _seen_node(lattice, precision, jit)
+    bend_x, bend_y, bend_z = (at[name] for name in BEND)
+    twice = real(2.0 / SHARPNESS)
     distance = jit(lambda phase: real(math.log(above + phase)) - real(math.log(above - phase)))
 
     def divergence(neighbours, n, parameters):
@@ -376,13 +392,20 @@ def _draw_node(lattice, precision, jit, at):
         wall_x = two * (sine * ahead[0] - cosine * wall[0]) - own_x
         wall_y = two * (sine * ahead[1] - cosine * wall[1]) - own_y
         wall_z = two * (sine * ahead[2] - cosine * wall[2]) - own_z
-        beyond = parameters[ending][n] if is_met else nowhere
-        gx, gy, gz, wide_x, wide_y, wide_z, seen = zero, zero, zero, zero, zero, zero, one
+        beyond, bending, apart = nowhere, zero, zero
+        if is_met:
+            beyond, apart = parameters[ending][n], twice * parameters[phase][n]
+            bx, by, bz = parameters[bend_x][n], parameters[bend_y][n], parameters[bend_z][n]
+            most = bx * ahead[0] + by * ahead[1] + bz * ahead[2]
+            bending = bx * wall[0] + by * wall[1] + bz * wall[2] + most * most
+        gx, gy, gz, wide_x, wide_y, wide_z, seen, bent = zero, zero, zero, zero, zero, zero, one, zero
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
             if beyond & (1 << k):
                 nx, ny, nz = wall_x, wall_y, wall_z
-                seen -= lacking(k, wall, ahead, cosine, sine)
+                unseen, turned = lacking(k, wall, ahead, cosine, sine, apart)
+                seen -= unseen
+                bent += turned
             if nx < none:
                 gx += w[k + 1] * cx[k + 1] * (nx - own_x)
                 wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
@@ -393,7 +416,7 @@ def _draw_node(lattice, precision, jit, at):
                 gz += w[k + 1] * cz[k + 1] * (nz - own_z)
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
         spread = gx / max(wide_x, least_width) + gy / max(wide_y, least_width) + gz / max(wide_z, least_width)
-        return spread / max(seen, half)
+        return (spread + bending * bent) / max(seen, half)
 
     divergence = jit(unroll(divergence))
 
@@ -411,7 +434,7 @@ DRAW = Operator(
     "two-fluid-tension",
     _draw,
     _draw_node,
-    named(PHASE, STEEPNESS, STRENGTH, TENSION, COTANGENT, ENDING, *NORMAL, *WALL_NORMAL),
+    named(PHASE, STEEPNESS, STRENGTH, TENSION, COTANGENT, ENDING, *NORMAL, *WALL_NORMAL, *BEND),
 )
 
 

@@ -25,6 +25,7 @@ from muphy_lb.physics.package import Physics
 from muphy_lb.physics.two_fluid.amounts import ADVANCE, INTEGERS, KEPT_BACK, OPENING, PLATE, UNITS, WALL
 from muphy_lb.physics.two_fluid.observers import FLOWS, TwoFluidSeries, second_saturation
 from muphy_lb.physics.two_fluid.operators import (
+    BEND,
     COTANGENT,
     DRAW,
     DRIFT,
@@ -176,8 +177,8 @@ class TwoFluid(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of two copies of both amounts, and of 19 numbers of a node."""
-        return 23.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
+        """Memory of two copies of both amounts, and of 22 numbers of a node."""
+        return 26.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
 
     def check(self, view) -> None:
         """Refuse outputs that know one viscosity only; find the walls."""
@@ -212,7 +213,7 @@ class TwoFluid(Physics):
         own: dict[str, Value] = {
             name: FieldValue(name) for name in (*AMOUNTS, PHASE, STEEPNESS, STRENGTH, ENTERING, COTANGENT, ENDING)
         }
-        own |= {name: FieldValue(name) for name in (*NORMAL, *DRIFT, *WALL_NORMAL)} | momentum
+        own |= {name: FieldValue(name) for name in (*NORMAL, *DRIFT, *WALL_NORMAL, *BEND)} | momentum
         own |= {new: FieldValue(name, is_new=True) for name, new in AMOUNTS.items()} | {TENSION: self.tension}
         near = [f"{name}{AT_NEIGHBOURS}" for name in (*AMOUNTS, *MOMENTUM_FIELDS, *NORMAL, *DRIFT)]
 
@@ -228,7 +229,12 @@ class TwoFluid(Physics):
                 (*(name + AT_NEIGHBOURS for name in (PHASE, *MOMENTUM_FIELDS)), STEEPNESS, COTANGENT, *WALL_NORMAL),
                 (*NORMAL, *DRIFT, STEEPNESS, STRENGTH),
             ),
-            stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in NORMAL), PHASE, STEEPNESS, ENDING), (STRENGTH,)),
+            stage(
+                "tension",
+                DRAW,
+                (*(name + AT_NEIGHBOURS for name in NORMAL), PHASE, STEEPNESS, ENDING, *BEND),
+                (STRENGTH,),
+            ),
         )
         read = {name: own[name] for name in (PHASE, STRENGTH, *NORMAL)}
         flow = replace(flow, fluid=fluid, name="two fluids").pushed_by(SURFACE_FORCE, read)
@@ -254,7 +260,7 @@ class TwoFluid(Physics):
             for names, outside in ((NORMAL, NO_NORMAL), (MOMENTUM_FIELDS, 0.0), (DRIFT, 0.0))
             for axis, name in enumerate(names)
         ]
-        rows = zip((*WALL_NORMAL, COTANGENT), range(4), strict=True)
+        rows = zip((*WALL_NORMAL, COTANGENT, *BEND), range(7), strict=True)
         return (
             *(replace(amount, name=name) for name in AMOUNTS),
             Field(PHASE, outside=NOWHERE, is_state=True),
@@ -272,8 +278,8 @@ class TwoFluid(Physics):
         return share
 
     def _at_walls(self, row: int, domain: LocalDomain) -> np.ndarray:
-        """(n,) component of the normal of the wall beside the nodes of a rank, or cotangent of its angle; 0 away from
-        walls."""
+        """(n,) component of the normal of the wall beside the nodes of a rank, cotangent of its angle or component of
+        its curvatures; 0 away from walls."""
         number, values = self._walls
         if not number.size:
             return np.zeros(domain.n_nodes)

@@ -11,7 +11,8 @@ mean of the areas of all surfaces of constant phi, weighted by F' with its peak 
 over links along axes, the difference of F by the mean of n at both ends: the sum across an interface is exactly 1.
 
 **Area of walls**: the sum over links along axes into walls of the projection of the face of a voxel on the wall's
-tangential plane, -n . c. It is the flux of n through the staircase, that of a wall of any slope.
+tangential plane, -n . c, with the normal n half a link beyond the node, as the curvatures of the wall turn it. It is
+the flux of n through the staircase, that of a wall of any slope.
 """
 
 from functools import partial, reduce
@@ -25,7 +26,7 @@ from muphy_lb.geometry.porous.pores import find_pores
 from muphy_lb.geometry.voxels import FLUID, Voxels
 from muphy_lb.geometry.wall_areas import AXES
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
-from muphy_lb.physics.two_fluid.operators import NORMAL, PHASE, WALL_NORMAL, normal_or_0
+from muphy_lb.physics.two_fluid.operators import BEND, NORMAL, PHASE, WALL_NORMAL, normal_or_0
 
 FLUIDS = ("first", "second")
 INTERFACE_AREA = "interface_area_m2"
@@ -40,13 +41,13 @@ EVERY_AXIS = np.ones(3, dtype=bool)
 
 def structure(view: FlowView) -> dict[str, float] | None:
     """The numbers by column, on rank 0; collective."""
-    fields = [view.model_field(name) for name in (PHASE, *NORMAL, *WALL_NORMAL)]
+    fields = [view.model_field(name) for name in (PHASE, *NORMAL, *WALL_NORMAL, *BEND)]
     if view.communicator.rank:
         return None
     nodes, (phase, *normals) = whole_nodes(view), np.stack([on_root(each) for each in fields]).astype(np.float64)
     face_m2, codes = nodes.spacing_m**2, NeighbourSearch(nodes).table(AXES)
     driven = np.array(view.case.flow.acceleration_m_s2) + np.array(view.case.flow.pressure_drop_pa) != 0.0
-    wall_area = wall_areas(codes, np.stack(normals[3:]))
+    wall_area = wall_areas(codes, np.stack(normals[3:6]), np.stack(normals[6:]))
     found = {INTERFACE_AREA: interface_area(codes, phase, normal_or_0(np.stack(normals[:3]))) * face_m2}
     for fluid, sign in zip(FLUIDS, (1.0, -1.0), strict=True):
         chosen = phase >= 0.0 if fluid == FLUIDS[0] else phase < 0.0
@@ -71,11 +72,13 @@ def interface_area(codes: np.ndarray, phase: np.ndarray, normal: np.ndarray) -> 
     return found
 
 
-def wall_areas(codes: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """(n,) area of the walls beside each node [voxel faces], from their normals (3, n) into the fluid; ``codes``: (6,
-    n) neighbours along ``AXES``."""
+def wall_areas(codes: np.ndarray, normal: np.ndarray, bend: np.ndarray) -> np.ndarray:
+    """(n,) area of the walls beside each node [voxel faces], from their normals (3, n) into the fluid and their
+    curvatures (3, n) :data:`muphy_lb.physics.two_fluid.operators.BEND`; ``codes``: (6, n) neighbours along ``AXES``."""
     of_wall = (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
-    return -np.einsum("ka,kn,an->n", AXES, of_wall, normal)
+    across, least = AXES @ normal, (bend * normal).sum(axis=0)
+    turned = least * (1.0 - across**2) + (AXES @ (bend - least * normal)) ** 2
+    return -np.where(of_wall, across + 0.5 * turned, 0.0).sum(axis=0)
 
 
 def parts_of(

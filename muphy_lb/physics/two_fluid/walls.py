@@ -1,4 +1,6 @@
-"""Normals and contact angles of walls at the nodes beside them."""
+"""Normals, contact angles and curvatures of walls at the nodes beside them."""
+
+from itertools import combinations, product
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -9,8 +11,11 @@ from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSe
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import Lattice
 
-SMOOTHING = 1.5
-"""Standard deviation [voxels] over which the voxels of walls are smoothed before their gradient is taken."""
+SMOOTHINGS, ALIKE = (3.0, 1.5), 0.985
+"""Standard deviations [voxels] over which walls are smoothed before derivatives are taken: the wider one where both
+normals are alike, by cosine, so that neither corners nor the other side of a throat turn them."""
+MOST_BENT = 0.25
+"""Largest curvature [1/voxel] of walls; those of smaller radii are not resolved."""
 
 
 def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -22,7 +27,8 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
         angles_deg: (W + 1,) contact angles of the labelled walls, and of all others.
 
     Returns:
-        (m,) numbers of the nodes, and (4, m) unit normals into the fluid and cotangents of the contact angle.
+        (m,) numbers of the nodes, and (7, m) unit normals into the fluid, cotangents of the contact angle, and
+        curvatures (:data:`muphy_lb.physics.two_fluid.operators.BEND`).
     """
     codes = NeighbourSearch(nodes).table(lattice.c[1:])
     of_wall = (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
@@ -32,10 +38,33 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
     cotangents = np.tan(np.deg2rad(90.0 - angles_deg))[np.where(of_wall, number, 0)]
     cotangent = np.where(of_wall, cotangents, 0.0).sum(axis=0) / of_wall.sum(axis=0)
     own = -np.einsum("k,ka,kn->an", lattice.w[1:], lattice.c[1:], of_wall)
-    normal = _smoothed(nodes, beside)
-    size = np.linalg.norm(normal, axis=0)
-    normal = np.where(size > 1e-6, normal, own)
-    return beside, np.stack([*(normal / np.maximum(np.linalg.norm(normal, axis=0), 1e-30)), cotangent])
+    (normal, bend), (sharper, bent) = (_smoothed(nodes, beside, own, width) for width in SMOOTHINGS)
+    is_alike = (normal * sharper).sum(axis=0) > ALIKE
+    normal, bend = np.where(is_alike, normal, sharper), np.where(is_alike, bend, bent)
+    return beside, np.stack([*normal, cotangent, *bend])
+
+
+def _smoothed(nodes: NodeList, beside: np.ndarray, own: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
+    """(3, m) normals and ``BEND`` of walls that are smoothed; where nothing is left of a wall its normal is ``own``."""
+    gradient, second = _derivatives(nodes, beside, width)
+    size = np.linalg.norm(gradient, axis=0)
+    normal = np.where(size > 1e-6, gradient, own)
+    normal /= np.maximum(np.linalg.norm(normal, axis=0), 1e-30)
+    return normal, _bend(normal, np.where(size > 1e-6, second / np.maximum(size, 1e-6), 0.0))
+
+
+def _bend(normal: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    """(3, m) curvatures half a voxel below nodes, ``BEND``, from normals and second derivatives (3, 3, m) over the size
+    of the gradient."""
+    first = np.cross(normal, np.eye(3)[np.abs(normal).argmin(axis=0)], axisa=0)
+    first /= np.maximum(np.linalg.norm(first, axis=1, keepdims=True), 1e-30)
+    second = np.cross(normal, first, axisa=0)
+    a, b, c = (np.einsum("na,abn,nb->n", x, shape, y) for x, y in ((first, first), (first, second), (second, second)))
+    more, turn = np.hypot(0.5 * (a - c), b), 0.5 * np.arctan2(2.0 * b, a - c)
+    most, least = (np.clip(0.5 * (a + c) + sign * more, -MOST_BENT, MOST_BENT) for sign in (1.0, -1.0))
+    most, least = (at_node / (1.0 - 0.5 * at_node) for at_node in (most, least))
+    along = np.cos(turn) * first.T + np.sin(turn) * second.T
+    return least * normal + np.sqrt(most - least) * along
 
 
 def ending_links(lattice: Lattice, domain: LocalDomain) -> np.ndarray:
@@ -48,22 +77,27 @@ def ending_links(lattice: Lattice, domain: LocalDomain) -> np.ndarray:
     return found
 
 
-def _smoothed(nodes: NodeList, chosen: np.ndarray) -> np.ndarray:
-    """(3, m) gradients of the smoothed fluid at some nodes."""
+def _derivatives(nodes: NodeList, chosen: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
+    """(3, m) first and (3, 3, m) second derivatives of the smoothed fluid at some nodes."""
     fluid = np.zeros(nodes.shape)
     fluid.reshape(-1)[nodes.voxel] = 1.0
     mode = ["wrap" if periodic else "nearest" for periodic in nodes.periodic[::-1]]
-    smooth, found = gaussian_filter(fluid, SMOOTHING, mode=mode), np.zeros((3, chosen.size))
-    place = nodes.coordinates(chosen)
-    for axis in range(3):
-        size = nodes.shape[2 - axis]
-        if size == 1:
-            continue
-        ends = []
-        for step in (1, -1):
-            moved = place.copy()
+    smooth, place = gaussian_filter(fluid, width, mode=mode), nodes.coordinates(chosen)
+
+    def beside(axes, steps) -> np.ndarray:
+        moved = place.copy()
+        for axis, step in zip(axes, steps, strict=True):
+            size = nodes.shape[2 - axis]
             moved[:, axis] += step
             moved[:, axis] = moved[:, axis] % size if nodes.periodic[axis] else np.clip(moved[:, axis], 0, size - 1)
-            ends.append(smooth[moved[:, 2], moved[:, 1], moved[:, 0]])
-        found[axis] = 0.5 * (ends[0] - ends[1])
-    return found
+        return smooth[moved[:, 2], moved[:, 1], moved[:, 0]]
+
+    first, second = np.zeros((3, chosen.size)), np.zeros((3, 3, chosen.size))
+    axes = [axis for axis in range(3) if nodes.shape[2 - axis] > 1]
+    for axis in axes:
+        up, down = beside([axis], [1]), beside([axis], [-1])
+        first[axis], second[axis, axis] = 0.5 * (up - down), up + down - 2.0 * beside([], [])
+    for a, b in combinations(axes, 2):
+        signs = product((1, -1), repeat=2)
+        second[a, b] = second[b, a] = 0.25 * sum(steps[0] * steps[1] * beside([a, b], steps) for steps in signs)
+    return first, second
