@@ -11,6 +11,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
+from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import filled_shares, on_root
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.two_fluid.observers import (
@@ -23,6 +24,7 @@ from muphy_lb.physics.two_fluid.observers import (
 )
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
 from muphy_lb.physics.two_fluid.structure import euler_number, structure
+from muphy_lb.physics.two_fluid.walls import wall_normals
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.two_fluid.table import circle, contact_angle, interface
 from tests.laws.smallest import THROUGH, merged, smallest
@@ -547,6 +549,47 @@ def test_a_wall_has_its_own_angle():
     assert "capillary number of what enters 0.3: a tenth" in solver.describe()
     cotangent = solver.local_field("contact_cotangent")
     assert sorted(np.unique(np.round(cotangent, 6))) == pytest.approx([-0.57735, 0.0, 0.57735], abs=1e-5)
+
+
+def walls_of(fluid: np.ndarray, periodic=(False, False, False)):
+    """Places of the nodes beside walls, normals, and curvatures, the larger and the smaller one."""
+    nodes = build_nodes(Voxels(np.where(fluid, FLUID, SOLID).astype(np.uint8), periodic=periodic))
+    at, rows = wall_normals(nodes, lattice_named("D3Q19"), np.array([60.0]))
+    least = (rows[:3] * rows[4:]).sum(axis=0)
+    return nodes.coordinates(at), rows[:3], least + ((rows[4:] - least * rows[:3]) ** 2).sum(axis=0), least
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_normals_and_curvatures_of_walls_of_voxels_are_those_of_a_ball(sign):
+    away, radius = np.indices((32, 32, 32))[::-1] - 15.6, 9.0
+    distance = np.linalg.norm(away, axis=0)
+    place, normal, most, least = walls_of(sign * (distance - radius) > 0.0, (True,) * 3)
+    out = sign * (place - 15.6) / np.linalg.norm(place - 15.6, axis=1, keepdims=True)
+    near = np.linalg.norm(place - 15.6, axis=1) < radius + 2.0
+    angle = np.degrees(np.arccos(np.clip((normal.T * out).sum(axis=1), -1.0, 1.0)))[near]
+    assert np.sqrt((angle**2).mean()) < 0.6 and angle.max() < 1.5
+    for found in (most[near], least[near]):
+        assert sign * found.mean() * radius == pytest.approx(1.0, abs=0.06)
+        assert found.std() * radius < 0.1
+
+
+def test_planes_beside_a_corner_keep_their_normals():
+    """Walls are smoothed, which turned them on three voxels beside it."""
+    fluid = np.zeros((1, 20, 20), dtype=bool)
+    fluid[:, 4:, 4:] = True
+    place, normal, most, least = walls_of(fluid)
+    floor = (place[:, 1] == 4) & (place[:, 0] > 4) & (place[:, 0] < 10)
+    assert floor.sum() == 5 and np.array_equal(normal[:, floor].T, [[0.0, 1.0, 0.0]] * 5)
+    assert not most[floor].any() and not least[floor].any()
+
+
+def test_walls_around_the_image_count_beside_grains():
+    """Only grains were smoothed, and a side wall had the normal of the one beside it."""
+    fluid = np.ones((1, 12, 30), dtype=bool)
+    fluid[:, :2, 13:17] = False
+    place, normal, *_ = walls_of(fluid)
+    above = (place[:, 1] == 11) & (place[:, 0] > 8) & (place[:, 0] < 21)
+    assert normal[1, above].max() < -0.999
 
 
 def test_links_into_walls_are_known_by_bits():

@@ -7,13 +7,16 @@ from scipy.ndimage import gaussian_filter
 
 from muphy_lb.domain import LocalDomain
 from muphy_lb.domain.local import CHUNK_NODES
-from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
+from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch, is_opening_link
 from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.wall_areas import AXES
 from muphy_lb.lattice import Lattice
 
 SMOOTHINGS, ALIKE = (3.0, 1.5), 0.985
 """Standard deviations [voxels] over which walls are smoothed before derivatives are taken: the wider one where both
 normals are alike, by cosine, so that neither corners nor the other side of a throat turn them."""
+FACE, NEAR = 4, 8
+"""Nodes on both sides of a concave corner that at least lie beside planes, and those whose normals are of these."""
 MOST_BENT = 0.25
 """Largest curvature [1/voxel] of walls; those of smaller radii are not resolved."""
 
@@ -41,7 +44,35 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
     (normal, bend), (sharper, bent) = (_smoothed(nodes, beside, own, width) for width in SMOOTHINGS)
     is_alike = (normal * sharper).sum(axis=0) > ALIKE
     normal, bend = np.where(is_alike, normal, sharper), np.where(is_alike, bend, bent)
+    face = _faces_at_corners(nodes)[:, beside]
+    normal, bend = np.where(face.any(axis=0), face, normal), np.where(face.any(axis=0), 0.0, bend)
     return beside, np.stack([*normal, cotangent, *bend])
+
+
+def _faces_at_corners(nodes: NodeList) -> np.ndarray:
+    """(3, n) normals of planes across axes at nodes beside a concave corner of two of them, 0 elsewhere: both planes go
+    on for ``FACE`` nodes at least, which no staircase of a smooth wall does."""
+    codes, found = NeighbourSearch(nodes).table(AXES), np.zeros((3, nodes.n_nodes))
+    of_wall = (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
+
+    def along(k: int, start: np.ndarray, face: int) -> np.ndarray:
+        """(NEAR, m) nodes beside a face as one goes away from the wall along vector k, -1 where it has ended."""
+        last, gone = start, []
+        for _ in range(NEAR):
+            last = np.where(last >= 0, codes[k ^ 1, last], -1)
+            last = np.where((last >= 0) & of_wall[face, last], last, -1)
+            gone.append(last)
+        return np.stack(gone)
+
+    for a, b in combinations(range(6), 2):
+        corner = np.flatnonzero(of_wall[a] & of_wall[b])
+        if a // 2 == b // 2 or not corner.size:
+            continue
+        floor, other = along(a, corner, b), along(b, corner, a)
+        is_corner = (floor[FACE - 1] >= 0) & (other[FACE - 1] >= 0)
+        for beside, wall in ((floor[:, is_corner], b), (other[:, is_corner], a)):
+            found[:, beside[beside >= 0]] = -AXES[wall][:, None]
+    return found
 
 
 def _smoothed(nodes: NodeList, beside: np.ndarray, own: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
@@ -79,25 +110,37 @@ def ending_links(lattice: Lattice, domain: LocalDomain) -> np.ndarray:
 
 def _derivatives(nodes: NodeList, chosen: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
     """(3, m) first and (3, 3, m) second derivatives of the smoothed fluid at some nodes."""
-    fluid = np.zeros(nodes.shape)
-    fluid.reshape(-1)[nodes.voxel] = 1.0
+    fluid, first = _surrounded(nodes, int(4.0 * width + 0.5))
     mode = ["wrap" if periodic else "nearest" for periodic in nodes.periodic[::-1]]
-    smooth, place = gaussian_filter(fluid, width, mode=mode), nodes.coordinates(chosen)
+    smooth, place = gaussian_filter(fluid, width, mode=mode), nodes.coordinates(chosen) + first[::-1]
 
     def beside(axes, steps) -> np.ndarray:
         moved = place.copy()
         for axis, step in zip(axes, steps, strict=True):
-            size = nodes.shape[2 - axis]
-            moved[:, axis] += step
-            moved[:, axis] = moved[:, axis] % size if nodes.periodic[axis] else np.clip(moved[:, axis], 0, size - 1)
+            moved[:, axis] = (moved[:, axis] + step) % smooth.shape[2 - axis]
         return smooth[moved[:, 2], moved[:, 1], moved[:, 0]]
 
-    first, second = np.zeros((3, chosen.size)), np.zeros((3, 3, chosen.size))
+    slope, second = np.zeros((3, chosen.size)), np.zeros((3, 3, chosen.size))
     axes = [axis for axis in range(3) if nodes.shape[2 - axis] > 1]
     for axis in axes:
         up, down = beside([axis], [1]), beside([axis], [-1])
-        first[axis], second[axis, axis] = 0.5 * (up - down), up + down - 2.0 * beside([], [])
+        slope[axis], second[axis, axis] = 0.5 * (up - down), up + down - 2.0 * beside([], [])
     for a, b in combinations(axes, 2):
         signs = product((1, -1), repeat=2)
         second[a, b] = second[b, a] = 0.25 * sum(steps[0] * steps[1] * beside([a, b], steps) for steps in signs)
-    return first, second
+    return slope, second
+
+
+def _surrounded(nodes: NodeList, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """(nz, ny, nx) 1 in the fluid and 0 in walls, with what lies so many voxels beyond the ends that do not repeat,
+    walls and the fluid behind openings; and (3,) the place of the first voxel (z, y, x)."""
+    beyond = ~np.array(nodes.periodic[::-1]) & (np.array(nodes.shape) > 1)
+    fluid, first = np.zeros(np.array(nodes.shape) + 2 * depth * beyond), depth * beyond
+    place = nodes.coordinates()[:, ::-1] + first
+    fluid[tuple(place.T)] = 1.0
+    is_open = is_opening_link(NeighbourSearch(nodes).table(AXES))
+    for vector, opens in zip(AXES[:, ::-1], is_open, strict=True):
+        for step in range(1, depth + 1) if beyond[np.abs(vector).argmax()] else ():
+            out = place[opens] + step * vector
+            fluid[tuple(out[((out >= 0) & (out < fluid.shape)).all(axis=1)].T)] = 1.0
+    return fluid, first
