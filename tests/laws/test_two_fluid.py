@@ -515,6 +515,15 @@ def test_the_time_step_told_for_a_large_tension_works():
     Solver(smallest("two_fluid", two_fluid={"interfacial_tension_n_m": 1.0}, lattice={"time_step_s": told}))
 
 
+@pytest.mark.parametrize(("height", "is_told"), [(3, True), (4, False)])
+def test_pores_without_room_for_an_interface_are_told(height, is_told):
+    case = merged(
+        FLOW, {"geometry": channel(8, height), "two_fluid": {"second": [{"box_m": [[-9.0] * 3, [3.0, 9.0, 9.0]]}]}}
+    )
+    told = [text for physics in Solver(case_from_dict(case)).physics for text in physics.warnings()]
+    assert bool(told) is is_told and all("100% of the pores are at most 3 voxels wide" in text for text in told)
+
+
 def test_the_lighter_fluids_advised_for_fast_interfaces_are_not_warned_of():
     """The advice keeps dynamic viscosities and tension, and with them the flow that creeps."""
 

@@ -17,6 +17,8 @@ SMOOTHINGS, ALIKE = (3.0, 1.5), 0.985
 normals are alike, by cosine, so that neither corners nor the other side of a throat turn them."""
 FACE, NEAR = 4, 8
 """Nodes on both sides of a concave corner that at least lie beside planes, and those whose normals are of these."""
+NARROW = 3
+"""Distance of walls [voxels], the width of an interface, at which there is no room for one between them."""
 MOST_BENT = 0.25
 """Largest curvature [1/voxel] of walls; those of smaller radii are not resolved."""
 
@@ -144,3 +146,16 @@ def _surrounded(nodes: NodeList, depth: int) -> tuple[np.ndarray, np.ndarray]:
             out = place[opens] + step * vector
             fluid[tuple(out[((out >= 0) & (out < fluid.shape)).all(axis=1)].T)] = 1.0
     return fluid, first
+
+
+def narrow_share(nodes: NodeList) -> float:
+    """Share of the nodes that lie between walls ``NARROW`` voxels apart at most, along an axis."""
+    codes, is_narrow = NeighbourSearch(nodes).table(AXES), np.zeros(nodes.n_nodes, dtype=bool)
+    links = np.where((codes == WALL_LINK) | (codes <= FIRST_WALL_LINK), 1, NARROW + 1)  # to the wall along a vector
+    for k, found in enumerate(links):
+        for _ in range(NARROW - 1 if nodes.shape[2 - k // 2] > 1 else 0):
+            found[:] = np.minimum(found, np.where(codes[k] >= 0, found[codes[k]] + 1, NARROW + 1))
+    for axis in range(3):
+        if nodes.shape[2 - axis] > 1:
+            is_narrow |= links[2 * axis] + links[2 * axis + 1] - 1 <= NARROW
+    return float(is_narrow.mean())
