@@ -62,7 +62,7 @@ def _faces_at_corners(nodes: NodeList) -> np.ndarray:
         last, gone = start, []
         for _ in range(NEAR):
             last = np.where(last >= 0, codes[k ^ 1, last], -1)
-            last = np.where((last >= 0) & of_wall[face, last], last, -1)
+            last = np.where((last >= 0) & of_wall[face, np.maximum(last, 0)], last, -1)
             gone.append(last)
         return np.stack(gone)
 
@@ -154,7 +154,7 @@ def narrow_share(nodes: NodeList) -> float:
     links = np.where((codes == WALL_LINK) | (codes <= FIRST_WALL_LINK), 1, NARROW + 1)  # to the wall along a vector
     for k, found in enumerate(links):
         for _ in range(NARROW - 1 if nodes.shape[2 - k // 2] > 1 else 0):
-            found[:] = np.minimum(found, np.where(codes[k] >= 0, found[codes[k]] + 1, NARROW + 1))
+            found[:] = np.minimum(found, np.where(codes[k] >= 0, found[np.maximum(codes[k], 0)] + 1, NARROW + 1))
     for axis in range(3):
         if nodes.shape[2 - axis] > 1:
             is_narrow |= links[2 * axis] + links[2 * axis + 1] - 1 <= NARROW
