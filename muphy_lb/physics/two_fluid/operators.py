@@ -74,6 +74,9 @@ STEEPENED = 1.0233
 by sums across plane interfaces at any angle and place, within 2e-4."""
 ALONG = 0.1
 """Share of the gradient along a wall, below which the interface does not meet the wall."""
+TRACE = 0.1
+"""sqrt(1 - phi^2) below which a fluid is dissolved in the other one, and walls are not wetted by it: it would gather
+there."""
 LEAST_WIDTH = 1e-3
 """Below every sum of weights of a derivative, where there is a neighbour along its axis."""
 
@@ -126,6 +129,7 @@ def _orient(neighbours, n, lattice, parameters):
     tangent = gradient - (gradient * wall).sum(axis=0) * wall
     along = np.linalg.norm(tangent, axis=0)
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG * np.linalg.norm(gradient, axis=0))
+    is_met &= _root(phase) > TRACE
     cotangent = parameters[COTANGENT][n].astype(float)
     wetting = np.tanh(0.5 * SHARPNESS * cotangent / np.sqrt(1.0 + cotangent * cotangent))
     expected = tangent + (own - (own + wetting) / (1.0 + own * wetting)) * wall
@@ -209,7 +213,7 @@ def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
     flat, share, least_width, steepened = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(0.5 * STEEPENED)
-    none = real(NO_NORMAL)
+    none, trace = real(NO_NORMAL), real(TRACE)
     half_sharpness = real(0.5 * SHARPNESS)
     phase, steepness, strength, cotangent_at = (at[name] for name in (PHASE, STEEPNESS, STRENGTH, COTANGENT))
     x, y, z = (at[name] for name in NORMAL)
@@ -228,7 +232,7 @@ def _orient_node(lattice, precision, jit, at):
         wx, wy, wz = zero, zero, zero
         if gx != zero or gy != zero or gz != zero:
             wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
-        if wx * wx + wy * wy + wz * wz > limit:
+        if wx * wx + wy * wy + wz * wz > limit and root > trace:
             across = gx * wx + gy * wy + gz * wz
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
             along = tx * tx + ty * ty + tz * tz
