@@ -54,7 +54,7 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
 def _faces_at_corners(nodes: NodeList) -> np.ndarray:
     """(3, n) normals of planes across axes at nodes beside a concave corner of two of them, 0 elsewhere: both planes go
     on for ``FACE`` nodes at least, which no staircase of a smooth wall does."""
-    codes, found = NeighbourSearch(nodes).table(AXES), np.zeros((3, nodes.n_nodes))
+    codes, is_beside = NeighbourSearch(nodes).table(AXES), np.zeros((6, nodes.n_nodes), dtype=bool)
     of_wall = (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
 
     def along(k: int, start: np.ndarray, face: int) -> np.ndarray:
@@ -73,8 +73,9 @@ def _faces_at_corners(nodes: NodeList) -> np.ndarray:
         floor, other = along(a, corner, b), along(b, corner, a)
         is_corner = (floor[FACE - 1] >= 0) & (other[FACE - 1] >= 0)
         for beside, wall in ((floor[:, is_corner], b), (other[:, is_corner], a)):
-            found[:, beside[beside >= 0]] = -AXES[wall][:, None]
-    return found
+            is_beside[wall, beside[beside >= 0]] = True
+    found = -(AXES.T @ is_beside.astype(float))
+    return found / np.maximum(np.linalg.norm(found, axis=0), 1e-30)
 
 
 def _smoothed(nodes: NodeList, beside: np.ndarray, own: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
