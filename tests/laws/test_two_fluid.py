@@ -592,6 +592,17 @@ def test_planes_beside_a_corner_keep_their_normals():
     assert not most[floor].any() and not least[floor].any()
 
 
+def test_a_node_beside_corners_of_three_planes_does_not_depend_on_the_order_of_axes():
+    """One plane had taken the place of another."""
+    fluid = np.zeros((16, 16, 16), dtype=bool)
+    fluid[4:, 4:, 4:], fluid[4, 4, 8:] = True, False
+    place, normal, *_ = walls_of(fluid)
+    turned, found, *_ = walls_of(fluid.transpose(2, 0, 1))
+    order, other = np.lexsort(place.T), np.lexsort(turned[:, [2, 0, 1]].T)
+    assert np.array_equal(place[order], turned[other][:, [2, 0, 1]])
+    assert np.allclose(normal[:, order], found[:, other][[2, 0, 1]], atol=1e-12)
+
+
 def test_walls_around_the_image_count_beside_grains():
     """Only grains were smoothed, and a side wall had the normal of the one beside it."""
     fluid = np.ones((1, 12, 30), dtype=bool)
