@@ -33,6 +33,7 @@ from tests.channel import (
 
 DIFFUSIVITY_M2_S = 2e-6
 DRUG = {"name": "drug", "diffusivity_m2_s": DIFFUSIVITY_M2_S, "initial": 1.0}
+COMPILED = {"backend": "cpu"}
 UPTAKE = [BOTTOM | {"species_uptake_m_s": {"drug": 1e-3}}, TOP | {"species_flux": {"drug": 2e-4}}]
 
 
@@ -323,7 +324,7 @@ def test_a_wall_that_saturates_takes_up_what_michaelis_and_menten_say(walls):
     rate_m_s, level = 1e-3, 0.4
     taking = TOP | {"species_uptake_m_s": {"drug": rate_m_s}, "species_saturation": {"drug": level}}
     case = periodic_channel(
-        species=[DRUG], walls=[BOTTOM | {"species": {"drug": 1.0}}, taking], lattice={"walls": walls}
+        species=[DRUG], walls=[BOTTOM | {"species": {"drug": 1.0}}, taking], lattice={"walls": walls}, compute=COMPILED
     )
     simulation = simulate(case, 9000)
     nodes, spacing_m = simulation.nodes, simulation.units.spacing_m
@@ -340,7 +341,7 @@ def test_the_map_of_fluxes_adds_up_and_the_sherwood_number_is_that_of_a_film(sat
     taking = TOP | {"species_uptake_m_s": {"drug": 1e-3}} | saturation
     film = {"length_m": (HEIGHT + 1) * SPACING_M}
     walls = [BOTTOM | {"species": {"drug": 1.0}}, taking]
-    simulation = simulate(periodic_channel(species=[DRUG | film], walls=walls), 9000)
+    simulation = simulate(periodic_channel(species=[DRUG | film], walls=walls, compute=COMPILED), 9000)
     rates = told(simulation).through_walls_si()
     fluxes, y = simulation.field("drug_wall_flux"), simulation.nodes.coordinates()[:, 1]
     for rate, rows in zip(rates, (y == y.min(), y == y.max()), strict=True):

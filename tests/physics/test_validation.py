@@ -1,7 +1,6 @@
 """The solver agrees with published and analytic flows, and every comparison would fail if it did not."""
 
 import json
-from argparse import ArgumentParser
 from dataclasses import replace
 from math import nan
 from types import SimpleNamespace
@@ -24,6 +23,7 @@ from muphy_lb.validation.flow.channels import (
 from muphy_lb.validation.flow.conservation import TOLERANCES, TREE_LOSS, flow_rates_m3_s, mass_drift, tree_flow
 from muphy_lb.validation.flow.permeability import DUCT, TOLERANCE, TUBE, measured_permeability
 from muphy_lb.validation.thermal import heated_bifurcation as bifurcation
+from tests.vessel import called
 
 HEIGHTS = (8, 16, 32)
 QUICK = Settings(quick=True)
@@ -36,11 +36,9 @@ WAVES = {
 }
 
 
-def run_command(*arguments):
+def run_command(*arguments, communicator=None):
     """(exit code, what was said) of the command."""
-    parser, said = ArgumentParser(), []
-    add_options(parser)
-    return validate(parser.parse_args(arguments), said.append), "\n".join(said)
+    return called(validate, add_options, *arguments, communicator=communicator)
 
 
 NEED_DATA = ("permeability", "gmy-pipe", "aorta", "data", "ketton", "given-vessels")
@@ -186,7 +184,5 @@ def test_command_names_the_nearest_case():
 
 
 def test_command_refuses_several_ranks():
-    parser = ArgumentParser()
-    add_options(parser)
     with pytest.raises(InputError, match="2 ranks, which only heated-bifurcation and heated-cube and heated-window"):
-        validate(parser.parse_args(["pipe", "heated-cube"]), print, SimpleNamespace(rank=0, size=2))
+        run_command("pipe", "heated-cube", communicator=SimpleNamespace(rank=0, size=2))
