@@ -339,6 +339,11 @@ class Ranks:
             return work(rank)
 
 
+def momentum(engine: Engine) -> np.ndarray:
+    """(3,) momentum of the stored populations."""
+    return engine.domain.lattice.c.T @ engine.populations().sum(axis=1)
+
+
 def pulsating_rows(n_steps: int) -> np.ndarray:
     """Rows of the schedule of ``PULSATING``: the values of openings and plain walls, the amplitudes, no force."""
     columns = BEAT.columns(np.arange(1.0, 1.0 + n_steps))
