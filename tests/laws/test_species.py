@@ -100,7 +100,7 @@ def test_a_species_in_a_frozen_flow_is_that_of_the_steady_flow(tmp_path):
     decaying = DRUG | {"decay_per_s": 0.2}
     frozen_after_s, steps = 10.0, {"steps": 5000, "ramp_steps": 100}
     flowing, frozen = (
-        simulate(open_channel(species=[decaying], openings=openings, run=steps | more), 1300)
+        simulate(open_channel(species=[decaying], openings=openings, run=steps | more, compute=COMPILED), 1300)
         for more in ({}, {"frozen_after_s": frozen_after_s})
     )
     assert np.ptp(frozen.field("drug")) > 0.1
@@ -217,7 +217,7 @@ def test_a_flow_that_is_frozen_too_early_makes_a_result_doubtful(tmp_path):
     openings = [{"name": "inlet", "pressure_pa": 1e-4}, {"name": "outlet", "pressure_pa": 0.0}]
     for after_s, is_steady in ((1.5, False), (6.0, True)):
         run = {"steps": 700, "ramp_steps": 100, "frozen_after_s": after_s}
-        case = open_channel(species=[DRUG], openings=openings, run=run)
+        case = open_channel(species=[DRUG], openings=openings, run=run, compute=COMPILED)
         _, summary = Run(simulate(case), tmp_path).execute()
         assert is_steady == (summary["frozen"]["to_come"] < 0.01)
         told_so = [text for text in summary["objections"] if "the flow was frozen after" in text]
