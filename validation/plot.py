@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from muphy_lb.output.charts import drawn
+from muphy_lb.output.charts import png_of
 
 MARKERS, SIZE_IN, DPI = ("o", "s", "^", "D", "v"), (6.4, 4.2), 120
 BARS_WIDTH = 0.8  # of all bars at one x
@@ -66,7 +66,7 @@ def convergence(title: str, x_label: str, sizes: Sequence[float], errors: Mappin
 
 def draw(plot: Plot | Picture) -> bytes:
     """The plot as a PNG image; a picture is returned unchanged."""
-    return plot.png if isinstance(plot, Picture) else drawn(SIZE_IN, partial(_draw_plot, plot), dpi=DPI)
+    return plot.png if isinstance(plot, Picture) else png_of(SIZE_IN, partial(_draw_plot, plot), dpi=DPI)
 
 
 def contours(title: str, values) -> Picture:
@@ -79,7 +79,7 @@ def contours(title: str, values) -> Picture:
         axes.figure.colorbar(filled)
         axes.set(title=title, xlabel="place over the edge", ylabel="place over the edge")
 
-    return Picture(title, drawn(SIZE_IN, draw_lines, dpi=DPI))
+    return Picture(title, png_of(SIZE_IN, draw_lines, dpi=DPI))
 
 
 def _draw_plot(plot: Plot, axes) -> None:

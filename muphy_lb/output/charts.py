@@ -34,10 +34,10 @@ def line_chart(title: str, x_label: str, y_label: str, lines: Mapping[str, tuple
             for text in axes.legend(fontsize=8).get_texts():
                 text.set_parse_math(False)
 
-    return drawn(SIZE_IN, draw)
+    return png_of(SIZE_IN, draw)
 
 
-def drawn(size_in: tuple[float, float], draw: Callable, *shape: int, dpi: int = DPI) -> bytes:
+def png_of(size_in: tuple[float, float], draw: Callable, *shape: int, dpi: int = DPI) -> bytes:
     """The PNG of a figure of this size [inches] after ``draw(axes)``; ``shape``: rows and columns of panels."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # slow to import, and needed only at the end of a run
     from matplotlib.figure import Figure
