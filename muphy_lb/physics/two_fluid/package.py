@@ -1,6 +1,6 @@
 """Two fluids as a physics package (:mod:`muphy_lb.physics.package`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -17,12 +17,14 @@ from muphy_lb.geometry.nodes import GeometryHeader, NodeList, within
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.displacement import Displacement
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, on_root, whole_nodes
+from muphy_lb.measure.permeability import rock_of
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, Stage, Value
-from muphy_lb.operators import MOMENTUM_FIELDS, STORE_MOMENTUM
+from muphy_lb.operators import MOMENTUM_FIELDS
 from muphy_lb.parallel import NodeGather, agreed_on_root
 from muphy_lb.physics.package import Physics
 from muphy_lb.physics.two_fluid.amounts import ADVANCE, INTEGERS, KEPT_BACK, OPENING, PLATE, UNITS, WALL
+from muphy_lb.physics.two_fluid.narrow import EARLIER, STORE_CARRYING
 from muphy_lb.physics.two_fluid.observers import FLOWS, TwoFluidSeries, second_saturation
 from muphy_lb.physics.two_fluid.operators import (
     COTANGENT,
@@ -51,7 +53,7 @@ from muphy_lb.physics.two_fluid.operators import (
 from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
 from muphy_lb.physics.two_fluid.structure import COLUMNS as SHAPE
-from muphy_lb.physics.two_fluid.structure import parts_of, structure
+from muphy_lb.physics.two_fluid.structure import hydraulic_diameter, parts_of, structure
 from muphy_lb.physics.two_fluid.walls import ending_links, wall_normals
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 from muphy_lb.setup.input_fields import Wanted, read_field
@@ -69,6 +71,9 @@ RATIOS = 0.01, 100.0
 ROUNDING = 1e-6
 """By which the phase of a file may lie beyond that of pure fluids."""
 AMOUNTS = {FIRST: NEW_FIRST, SECOND: NEW_SECOND}
+METHOD = "start by invasion, sharp interface"
+COARSE, WIDTH = 5.0, 3.0
+"""Voxels across a mean pore, below which interfaces fill much of it; width of an interface [voxels]."""
 
 
 def _viscosities_m2_s(case: Case) -> tuple[float, float]:
@@ -91,6 +96,7 @@ DISPLACEMENT = Displacement(
     saturation=second_saturation,
     structure=structure,
     structure_columns=SHAPE,
+    method=METHOD,
     drive="second_acceleration_m_s2",
     is_second=lambda view: view.local_field(PHASE) < 0.0,
 )
@@ -128,6 +134,7 @@ class TwoFluid(Physics):
         self._names = [opening.name for opening in header.openings]
         self._entering = self._shares(case)
         self._walls = np.zeros(0, np.int64), np.zeros((0, 0))  # until :meth:`check` has found them
+        self._pore_size = np.inf
         _refuse_start_without_wetting(case, self._angles_deg, [wall.name for wall in header.walls])
         self.output_fields = {
             PHASE_FIELD: _of_phase(lambda phase: phase.astype(np.float64)),
@@ -176,8 +183,8 @@ class TwoFluid(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of two copies of both amounts, and of 19 numbers of a node."""
-        return 23.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
+        """Memory of two copies of both amounts, and of 22 numbers of a node."""
+        return 26.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
 
     def check(self, view) -> None:
         """Refuse outputs that know one viscosity only; find the walls."""
@@ -192,6 +199,12 @@ class TwoFluid(Physics):
         if share is not None:
             agreed_on_root(communicator, lambda: _refuse_share(whole_nodes(view), share))
         force = uniform_acceleration_m_s2(view.case, view.header)
+        if self._section.known_within is not None:
+            agreed_on_root(communicator, lambda: _refuse_blocked(whole_nodes(view), force))
+        found = (
+            hydraulic_diameter(whole_nodes(view), rock_of(view.case, view.header)) if communicator.rank == 0 else None
+        )
+        self._pore_size = communicator.broadcast(found)
         filled = self._filled(whole_nodes(view), share, force) if communicator.rank == 0 and is_filled else None
         self._start = communicator.broadcast(filled)
 
@@ -237,7 +250,8 @@ class TwoFluid(Physics):
             flow = flow.pushed_by(WEIGHT, read)
         if PLATE in self._entering:
             flow = replace(flow, closed=KEPT_BACK).given({ENTERING: own[ENTERING]})
-        return flow.observed_by(STORE_MOMENTUM, momentum).with_stages(before=stages).with_fields(*self._fields())
+        momentum |= {name: FieldValue(name) for name in (*EARLIER, ENDING)}
+        return flow.observed_by(STORE_CARRYING, momentum).with_stages(before=stages).with_fields(*self._fields())
 
     def _fields(self) -> tuple[Field, ...]:
         amount = Field(
@@ -251,7 +265,7 @@ class TwoFluid(Physics):
         )
         vectors = [
             (name, outside, axis < self._lattice.dimension)
-            for names, outside in ((NORMAL, NO_NORMAL), (MOMENTUM_FIELDS, 0.0), (DRIFT, 0.0))
+            for names, outside in ((NORMAL, NO_NORMAL), (MOMENTUM_FIELDS, 0.0), (EARLIER, 0.0), (DRIFT, 0.0))
             for axis, name in enumerate(names)
         ]
         rows = zip((*WALL_NORMAL, COTANGENT), range(4), strict=True)
@@ -284,7 +298,7 @@ class TwoFluid(Physics):
         """Amounts of the regions of the case."""
         full, phase = UNITS[self._real], self._initial_phase(view)
         first = np.rint(0.5 * (1.0 + phase) * full)
-        at_rest = dict.fromkeys((*DRIFT, *MOMENTUM_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
+        at_rest = dict.fromkeys((*DRIFT, *MOMENTUM_FIELDS, *EARLIER, STEEPNESS, STRENGTH), np.zeros(1))
         at_rest |= dict.fromkeys(NORMAL, np.full(1, NO_NORMAL))
         return at_rest | {FIRST: first, SECOND: full - first, PHASE: phase}
 
@@ -342,18 +356,26 @@ class TwoFluid(Physics):
         return f"{told}; capillary number of what enters {number:.3g}: a tenth of it takes ten times the steps"
 
     def warnings(self) -> tuple[str, ...]:
-        """Interfaces that are too fast for narrow pores."""
+        """Interfaces that are too wide or too fast for narrow pores."""
+        return tuple(self._warnings())
+
+    def _warnings(self) -> Iterator[str]:
         speed = self.tension / min(self.viscosities)
+        if self._pore_size < COARSE:
+            yield (
+                f"a mean pore is {self._pore_size:.3g} voxels wide and an interface some {WIDTH:g}: where it fills a"
+                " pore both fluids flow as a mixture; divide the voxels of an image (geometry.options.divide)"
+            )
         if speed <= FASTEST:
-            return ()
+            return
         lighter = (ADVISED / speed) ** 2
         density, time_step_s = self._density_kg_m3 * lighter, self._time_step_s * lighter**0.5
-        return (
+        yield (
             f"the interfacial tension over the viscosity is {speed:.2g} voxels a time step: above {FASTEST:g}"
             " interfaces in pores of a few voxels may be too fast to be computed; the density does not matter to a flow"
             f" that creeps: give fluid.density_kg_m3 = {density:.3g}, both kinematic viscosities and"
             f" flow.acceleration_m_s2 times {1.0 / lighter:.3g} (so that dynamic viscosities, forces, pressures stay),"
-            f" and lattice.time_step_s = {time_step_s:.2g}",
+            f" and lattice.time_step_s = {time_step_s:.2g}"
         )
 
     def observers(self, view: FlowView, folder, resume_step):
@@ -446,6 +468,17 @@ def _refuse_share(nodes: NodeList, share: float) -> None:
         raise InputError(
             f"two_fluid.second_saturation is that of all pores, and {1.0 - connected:.2%} of their nodes are in pores"
             " that no flow reaches, whose saturation stays for ever; give geometry.keep = 'largest', or 'openings'"
+        )
+
+
+def _refuse_blocked(nodes: NodeList, force: np.ndarray) -> None:
+    """Raise InputError: no pore leads round the box along a force (3,), so that no mean flow remains."""
+    if force.any() and not parts_of(nodes, np.ones(nodes.n_nodes, dtype=bool), force != 0.0)[1]:
+        axes = ", ".join(axis for axis, g in zip("xyz", force, strict=True) if g)
+        raise InputError(
+            f"no pore leads round the box along {axes}, where the force acts: no mean flow remains, so that neither"
+            " relative permeabilities nor two_fluid.known_within mean anything; take another part of the image, or"
+            " another force"
         )
 
 

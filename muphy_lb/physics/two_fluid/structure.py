@@ -74,8 +74,21 @@ def interface_area(codes: np.ndarray, phase: np.ndarray, normal: np.ndarray) -> 
 def wall_areas(codes: np.ndarray, normal: np.ndarray) -> np.ndarray:
     """(n,) area of the walls beside each node [voxel faces], from their normals (3, n) into the fluid; ``codes``: (6,
     n) neighbours along ``AXES``."""
-    of_wall = (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
-    return -np.einsum("ka,kn,an->n", AXES, of_wall, normal)
+    return -np.einsum("ka,kn,an->n", AXES, _into_walls(codes), normal)
+
+
+def hydraulic_diameter(nodes: NodeList, rock) -> float:
+    """4 V / S of the pores of a rock (:class:`muphy_lb.measure.permeability.Rock`) [voxels], infinite without walls; in
+    a plane of one layer that of its lines."""
+    inside = np.arange(nodes.n_nodes)[rock.holds(np.asarray(nodes.voxel), nodes.shape)]
+    is_extended = np.repeat(np.array(nodes.shape[::-1]) > 1, 2)
+    n_walls = np.count_nonzero(_into_walls(NeighbourSearch(nodes).table(AXES))[is_extended][:, inside])
+    return 4.0 * inside.size / n_walls if n_walls else np.inf
+
+
+def _into_walls(codes: np.ndarray) -> np.ndarray:
+    """(6, n) whether links along axes lead into walls."""
+    return (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
 
 
 def parts_of(

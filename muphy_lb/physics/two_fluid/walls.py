@@ -8,6 +8,7 @@ from muphy_lb.domain.local import CHUNK_NODES
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import Lattice
+from muphy_lb.physics.two_fluid.narrow import NARROW
 
 SMOOTHING = 1.5
 """Standard deviation [voxels] over which the voxels of walls are smoothed before their gradient is taken."""
@@ -39,13 +40,15 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
 
 
 def ending_links(lattice: Lattice, domain: LocalDomain) -> np.ndarray:
-    """(n,) bits of the links of the nodes of a rank, those of a lattice in order, that lead into walls and openings."""
+    """(n,) bits of the links of the nodes of a rank, those of a lattice in order, that lead into walls and openings,
+    and that of narrow nodes."""
     found = np.zeros(domain.n_nodes, dtype=np.int32)
     for first in range(0, domain.n_nodes, CHUNK_NODES):
         chunk = slice(first, min(first + CHUNK_NODES, domain.n_nodes))
         for k, codes in enumerate(domain.neighbours_with_ghosts(lattice.c[1:], chunk)):
             found[chunk] |= (codes < 0).astype(np.int32) << k
-    return found
+    n_ending = sum(found >> k & 1 for k in range(lattice.q - 1))
+    return found | (3 * n_ending > lattice.q) * np.int32(NARROW)
 
 
 def _smoothed(nodes: NodeList, chosen: np.ndarray) -> np.ndarray:
