@@ -3,6 +3,7 @@
 import gc
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import ceil, inf, isfinite, sqrt
 from numbers import Real
@@ -84,7 +85,8 @@ class Solver(Preparation):
         if helpers.are_at_work():
             from muphy_lb.run.rehearsal import rehearse
 
-            rehearse(self.case, header, *self._on)
+            of_rank = replace(header, n_nodes=-(-header.n_nodes // self.communicator.size))
+            rehearse(self.case, of_rank, *self._on)
 
     @classmethod
     def from_case(cls, case, overrides=(), communicator=None) -> "Solver":

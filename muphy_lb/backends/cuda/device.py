@@ -69,6 +69,20 @@ def stand_in_for_device(capability: tuple[int, int]) -> bool:
     return True
 
 
+@contextmanager
+def without_ptx() -> Iterator[None]:
+    """Context in which a new kernel does without its PTX, half of the work of NVVM: Numba searches it for the names of
+    functions that have to be linked, which are in the text for LLVM, too."""
+    from numba.cuda.codegen import CUDACodeLibrary
+
+    text_of = CUDACodeLibrary.get_asm_str
+    CUDACodeLibrary.get_asm_str = CUDACodeLibrary.get_llvm_str
+    try:
+        yield
+    finally:
+        CUDACodeLibrary.get_asm_str = text_of
+
+
 def memory_free() -> tuple[int, int]:
     """(free, total) bytes of the current device."""
     return pair(int(size) for size in cuda.current_context().get_memory_info())
@@ -241,4 +255,5 @@ __all__ = [
     "select_device",
     "share_memory",
     "stand_in_for_device",
+    "without_ptx",
 ]

@@ -9,7 +9,7 @@ from cuda import pathfinder
 from numba.core.serialize import dumps
 from packaging.version import Version
 
-from muphy_lb.backends.cuda.device import SIMULATOR, cuda, dumps_of_functions, stand_in_for_device
+from muphy_lb.backends.cuda.device import SIMULATOR, cuda, dumps_of_functions, stand_in_for_device, without_ptx
 from muphy_lb.base.kept.code_digest import NoDigestError
 from muphy_lb.base.kept.known import is_known
 from muphy_lb.base.kept.store import KernelStore, folder_of, numbas_surroundings
@@ -29,6 +29,10 @@ class CudaKernelStore(KernelStore):
     def preparation(self):
         """For the compute capability of the device in use; no device is touched there."""
         return partial(stand_in_for_device, tuple(cuda.get_current_device().compute_capability))
+
+    def shortcut(self):
+        """No PTX: machine code is made from LTO IR."""
+        return without_ptx()
 
     def reduced(self, compiled):
         """Machine code, not what it was made from; nothing of kernels that are made for one launch configuration."""
