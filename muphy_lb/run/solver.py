@@ -47,6 +47,30 @@ ROUNDING = 1e-9
 COVER_A_TIME = "round it, or give the time to run_for(time_s), which takes as many steps as cover it"
 
 
+class Ahead:
+    """Kernels of a case ahead of its nodes; construction is collective, and looks for the device. Raises MuphyError: it
+    is not there.
+
+    Attributes:
+        on: name of the backend, and number of this rank on its machine.
+    """
+
+    def __init__(self, case: Case, communicator):
+        helpers.begin_early()  # ahead of the search
+        backend = agreed_on_root(communicator, lambda: resolve_backend(case.compute.backend))
+        self.on = communicator.broadcast(backend), communicator.local_rank  # which is collective at first
+        self._case, self._n_ranks, self._has_seen = case, communicator.size, False
+
+    def seen(self, header: GeometryHeader) -> None:
+        """The first header is known, with about as many nodes as there are: helpers at work compile the kernels of a
+        step."""
+        if helpers.are_at_work() and not self._has_seen:
+            self._has_seen = True
+            from muphy_lb.run.rehearsal import rehearse
+
+            rehearse(self._case, replace(header, n_nodes=-(-header.n_nodes // self._n_ranks)), *self.on)
+
+
 class Solver(Preparation):
     """One flow.
 
@@ -69,10 +93,8 @@ class Solver(Preparation):
     """
 
     def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes=None):
-        helpers.begin_early()  # ahead of the search for a device
         case, communicator, self.monitor = as_case(case), communicator or connect(), Monitor()
-        backend = agreed_on_root(communicator, lambda: resolve_backend(case.compute.backend))
-        self._on = communicator.broadcast(backend), communicator.local_rank  # which is collective at first
+        self._ahead = Ahead(case, communicator)
         super().__init__(case, communicator, nodes)
         self.engine: Engine = self._build_engine()
         self.state, self._has_stride = State(self), False
@@ -82,11 +104,7 @@ class Solver(Preparation):
         self.state.start()
 
     def _seen(self, header: GeometryHeader) -> None:
-        if helpers.are_at_work():
-            from muphy_lb.run.rehearsal import rehearse
-
-            of_rank = replace(header, n_nodes=-(-header.n_nodes // self.communicator.size))
-            rehearse(self.case, of_rank, *self._on)
+        self._ahead.seen(header)
 
     @classmethod
     def from_case(cls, case, overrides=(), communicator=None) -> "Solver":
@@ -394,7 +412,7 @@ class Solver(Preparation):
         return self.communicator.maximum(float(np.abs(self.engine.moments()[0]).max(initial=0.0)))
 
     def _build_engine(self) -> Engine:
-        compute, (name, local_rank) = self.case.compute, self._on
+        compute, (name, local_rank) = self.case.compute, self._ahead.on
         backend = make_backend(name, self.lattice, PRECISIONS[compute.precision], local_rank)
         connector = HaloConnector(self.communicator, compute.transport)
         scale = scale_of_sums(self.header.n_nodes)

@@ -19,6 +19,7 @@ from muphy_lb.output.series import write_summary
 from muphy_lb.parallel.watchdog import Sentry
 from muphy_lb.run.loop import Clock, stopped
 from muphy_lb.run.options import DEFAULT_OUTPUT
+from muphy_lb.run.solver import Ahead
 from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.setup.geometry import is_prepared, load_nodes, open_case_nodes
 
@@ -45,7 +46,8 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
     if communicator.rank == 0:
         _prepare(folder, cases, options)
     with StopSignals() as signals, Sentry(communicator, folder):
-        nodes = _checked_nodes(cases, folder, say) if communicator.rank == 0 else None
+        ahead = Ahead(case, communicator)
+        nodes = _checked_nodes(cases, folder, say, ahead) if communicator.rank == 0 else None
         desk = Desk(say, signals, Clock(), options.time_step)
         settled, stopped_by = _run_all(cases, folder, nodes, options, desk, communicator)
     if stopped_by:
@@ -122,7 +124,7 @@ def _mirrored_along(geometry, axis: str):
     return geometry.model_copy(update={"options": {**options, **turned}})
 
 
-def _checked_nodes(cases, folder: Path, say) -> NodeList | None:
+def _checked_nodes(cases, folder: Path, say, ahead: Ahead) -> NodeList | None:
     """Refuse, before the first flow, a direction in which nothing can be measured; on rank 0.
 
     Returns:
@@ -133,22 +135,22 @@ def _checked_nodes(cases, folder: Path, say) -> NodeList | None:
     if all(section == first for section in others):
         if not cases:
             return None
-        nodes, header = _read(next(iter(cases.values())), say)
+        nodes, header = _read(next(iter(cases.values())), say, ahead)
         for case in cases.values():
             driving_acceleration(case, header)
         return nodes
     say(f"checking the image along {', '.join(cases)}, mirrored along each in turn (so across them the tensor is zero)")
     for case in cases.values():
-        driving_acceleration(case, _read(case, say)[1])
+        driving_acceleration(case, _read(case, say, ahead)[1])
     return None
 
 
-def _read(case: Case, say) -> tuple[NodeList | None, GeometryHeader]:
+def _read(case: Case, say, ahead: Ahead) -> tuple[NodeList | None, GeometryHeader]:
     """The nodes of a case, unless they stay in their file, and the rest of the geometry."""
     if is_prepared(case):
         with open_case_nodes(case) as nodes:
             return None, nodes.header
-    nodes, report = load_nodes(case)
+    nodes, report = load_nodes(case, seen=ahead.seen)
     say(report)
     return nodes, nodes.header
 
