@@ -19,6 +19,7 @@ from muphy_lb.output.series import write_summary
 from muphy_lb.parallel.watchdog import Sentry
 from muphy_lb.run.loop import Clock, stopped
 from muphy_lb.run.options import DEFAULT_OUTPUT
+from muphy_lb.run.profile import profile_of_ranks, profile_table
 from muphy_lb.run.solver import Ahead
 from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.setup.geometry import is_prepared, load_nodes, open_case_nodes
@@ -50,6 +51,9 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
         nodes = _checked_nodes(cases, folder, say, ahead) if communicator.rank == 0 else None
         desk = Desk(say, signals, Clock(), options.time_step)
         settled, stopped_by = _run_all(cases, folder, nodes, options, desk, communicator)
+    profile = profile_of_ranks(communicator) if options.profile else None
+    if profile:
+        say(profile_table(profile))
     if stopped_by:
         return stopped(stopped_by, folder, say)
     return 0 if communicator.broadcast(settled) else UNSETTLED_EXIT_CODE
