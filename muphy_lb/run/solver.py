@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from muphy_lb.backends import make_backend, resolve_backend
+from muphy_lb.backends import load_helpers, make_backend, resolve_backend
 from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.base.kept import helpers
 from muphy_lb.base.precision import PRECISIONS
@@ -23,6 +23,7 @@ from muphy_lb.engine.engine import Engine
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.quantities import number_in_si
+from muphy_lb.geometry.surfaces.triangles import SURFACES
 from muphy_lb.lattice.exact_sums import from_two_parts, scale_of_sums
 from muphy_lb.measure.flow_view import Health, OpeningState, whole_nodes
 from muphy_lb.measure.monitor import Monitor, RunStatus, poll
@@ -39,6 +40,7 @@ from muphy_lb.run.state import State, StateRecord
 from muphy_lb.run.verdict import divergence_message
 from muphy_lb.setup.boundaries import build_schedule, opening_conditions
 from muphy_lb.setup.force import build_force
+from muphy_lb.setup.geometry import is_surface
 from muphy_lb.setup.waveforms import STEPS_OF_WAVE, fastest_of_flow_s
 
 LOG = logging.getLogger(__name__)
@@ -56,10 +58,14 @@ class Ahead:
     """
 
     def __init__(self, case: Case, communicator):
+        if is_surface(case):
+            helpers.expected(SURFACES)
         helpers.begin_early()  # ahead of the search
         backend = agreed_on_root(communicator, lambda: resolve_backend(case.compute.backend))
         self.on = communicator.broadcast(backend), communicator.local_rank  # which is collective at first
         self._case, self._n_ranks, self._has_seen = case, communicator.size, False
+        if helpers.are_at_work():
+            load_helpers(*self.on)
 
     def seen(self, header: GeometryHeader) -> None:
         """The first header is known, with about as many nodes as there are: helpers at work compile the kernels of a

@@ -11,6 +11,7 @@ from muphy_lb.apps.rock.settled_flow import Desk, Flow, forget_flow, is_done
 from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
+from muphy_lb.base.phases import PROFILE, SETTING_UP
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.measure.permeability import DARCY_M2, driving_acceleration, refuse_other_drives
@@ -39,6 +40,7 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
         DivergedError: a flow became unstable.
         OutputError: a file cannot be written.
     """
+    PROFILE.enter(SETTING_UP)
     _refinement(options)
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
     refuse_other_drives(case, case.openings)

@@ -57,6 +57,11 @@ def select_device(index: int) -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
+def capability(index: int) -> tuple[int, int]:
+    """Compute capability of device ``index``, which is not made that of this process."""
+    return pair(int(number) for number in cuda.gpus[index % n_devices()].compute_capability)
+
+
 def stand_in_for_device(capability: tuple[int, int]) -> bool:
     """Let this process, which uses no device, compile for those of a compute capability; kernels are not loaded."""
     from numba.cuda import dispatcher
@@ -240,6 +245,7 @@ __all__ = [
     "MOST",
     "ORDINARY",
     "SIMULATOR",
+    "capability",
     "clear",
     "close_memory",
     "cuda",

@@ -4,6 +4,8 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,6 +71,12 @@ def is_loaded(kernel, value) -> bool:
     kernel._compiler.compile = lambda *arguments: compiled.append(1) or compile_(*arguments)
     assert kernel(np.ones(4)) == value
     return not compiled
+
+
+def test_helpers_with_nothing_to_do_load_what_they_will_need(two, tmp_path):
+    helpers.ahead(scaled(2.5), (np.ones(4),))
+    helpers.load(partial(Path.touch, tmp_path / "loaded"))
+    assert wait_for(tmp_path / "loaded")
 
 
 def test_a_kernel_that_will_be_launched_is_compiled_by_a_helper(two):
