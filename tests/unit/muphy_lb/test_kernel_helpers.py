@@ -156,7 +156,7 @@ def test_what_a_helper_cannot_do_is_done_here(two):
 def test_functions_are_called_with_the_types_that_are_usual(tmp_path):
     given = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": HANGS_S, "check": True}
     done = subprocess.run([sys.executable, "-c", RUN, str(tmp_path / "out")], **given)
-    assert done.stdout.splitlines()[-1] == "21 []"
+    assert done.stdout.splitlines()[-1] == "22 []"
 
 
 @pytest.mark.parametrize(("n_cores", "n_threads", "n"), [(2, 2, 0), (3, 3, 0), (64, 64, 11), (64, 1, 0), (64, 4, 3)])
