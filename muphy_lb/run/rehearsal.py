@@ -13,6 +13,7 @@ from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.registry import packages
 from muphy_lb.case.case import Case
 from muphy_lb.domain.lone import lone_domain
+from muphy_lb.engine.autotune import bind_all
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.engine.engine import Engine
 from muphy_lb.geometry.nodes import GeometryHeader
@@ -80,10 +81,13 @@ class _Rehearsal(Preparation):
 
 
 def _bind(rehearsal: _Rehearsal, backend: str, local_rank: int) -> None:
-    """Bind the step, and launch nothing of it."""
+    """Bind the step, in all ways that will be timed, and launch nothing of it."""
     lattice, precision = rehearsal.lattice, PRECISIONS[rehearsal.case.compute.precision]
     on_device = make_backend(backend, lattice, precision, local_rank)
-    on_device.enlarged = -(-rehearsal.geometry.header.n_nodes // TILE)  # the node fills the first tile
+    n_nodes = rehearsal.geometry.header.n_nodes
+    on_device.enlarged = -(-n_nodes // TILE)  # the node fills the first tile
     connector = HaloConnector(rehearsal.communicator, rehearsal.case.compute.transport)
     at_links = LinkConditions.of_none()
-    Engine(on_device, connector, rehearsal.domain, rehearsal.model, at_links, 1.0).bind()
+    engine = Engine(on_device, connector, rehearsal.domain, rehearsal.model, at_links, 1.0)
+    engine.bind()
+    bind_all(engine, n_nodes)
