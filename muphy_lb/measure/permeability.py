@@ -121,9 +121,9 @@ def squared_widths(nodes: NodeList) -> np.ndarray:
 
 
 def squares_beside(view: FlowView) -> Callable[[NodeList], np.ndarray]:
-    """:func:`squared_widths`, which on rank 0 of a flow on a device computes that of its nodes, from now on, beside the
+    """:func:`squared_widths`, which on rank 0 of a flow on a GPU computes that of its nodes, from now on, beside the
     steps."""
-    if view.communicator.rank or view.engine.backend.on_host:
+    if view.communicator.rank or view.backend_name != "cuda":
         return squared_widths
     nodes, thread = whole_nodes(view), ThreadPoolExecutor(1)
     found = thread.submit(squared_widths, nodes)
