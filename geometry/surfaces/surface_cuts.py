@@ -101,14 +101,14 @@ def _visit_cells(corners, low, cell, counts, position, members):
             last[i] = np.int64((max(a[i], b[i], c[i]) + OVERSHOOT - low[i]) / cell)
         normal = _normal(corners[n])
         half_width = (0.5 * cell + OVERSHOOT) * (abs(normal[0]) + abs(normal[1]) + abs(normal[2]))
-        for z in range(first[2], last[2] + 1):
-            for y in range(first[1], last[1] + 1):
-                for x in range(first[0], last[0] + 1):
-                    number = (z * counts[1] + y) * counts[0] + x
-                    near = abs(_dot(normal, _from_middle(low, cell, (x, y, z), a))) <= half_width
-                    if near and members.size:
-                        members[position[number]] = n
-                    position[number] += near
+        nx, ny, nz = last[0] - first[0] + 1, last[1] - first[1] + 1, last[2] - first[2] + 1
+        for k in range(nx * ny * nz):
+            x, y, z = first[0] + k % nx, first[1] + k // nx % ny, first[2] + k // (nx * ny)
+            number = (z * counts[1] + y) * counts[0] + x
+            near = abs(_dot(normal, _from_middle(low, cell, (x, y, z), a))) <= half_width
+            if near and members.size:
+                members[position[number]] = n
+            position[number] += near
 
 
 @njit(cache=True)
