@@ -25,7 +25,7 @@ from numba.core.sigutils import normalize_signature
 from muphy_lb.base.processes import python
 
 LENGTH_BYTES = 8
-MOST_HELPERS = 20
+MOST_HELPERS = 11
 FEWEST_HELPERS = 3
 """Fewer compete with this process for the cores of a small machine, and each begins with imports of a second."""
 

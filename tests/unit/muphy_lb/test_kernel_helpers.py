@@ -159,7 +159,7 @@ def test_functions_are_called_with_the_types_that_are_usual(tmp_path):
     assert done.stdout.splitlines()[-1] == "22 []"
 
 
-@pytest.mark.parametrize(("n_cores", "n_threads", "n"), [(2, 2, 0), (3, 3, 0), (64, 64, 20), (64, 1, 0), (64, 4, 3)])
+@pytest.mark.parametrize(("n_cores", "n_threads", "n"), [(2, 2, 0), (3, 3, 0), (64, 64, 11), (64, 1, 0), (64, 4, 3)])
 def test_helpers_leave_cores_to_others(monkeypatch, n_cores, n_threads, n):
     monkeypatch.setattr(helpers.os, "sched_getaffinity", lambda process: range(n_cores))
     monkeypatch.setattr(helpers.os, "cpu_count", lambda: 64)
@@ -173,9 +173,9 @@ def test_helpers_leave_cores_to_others(monkeypatch, n_cores, n_threads, n):
         ("OMPI_COMM_WORLD_LOCAL_SIZE", "8", 64, 7),  # not bound
         ("MPI_LOCALNRANKS", "8", 8, 7),  # bound
         ("SLURM_STEP_TASKS_PER_NODE", "16(x2),15", 64, 3),
-        ("SLURM_STEP_TASKS_PER_NODE", "1(x2)", 64, 20),
+        ("SLURM_STEP_TASKS_PER_NODE", "1(x2)", 64, 11),
         ("MPI_LOCALNRANKS", "64", 64, 0),
-        ("MPI_LOCALNRANKS", "", 64, 20),
+        ("MPI_LOCALNRANKS", "", 64, 11),
     ],
 )
 def test_ranks_of_a_machine_share_its_cores(monkeypatch, variable, said, n_own, n):
