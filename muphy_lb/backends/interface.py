@@ -251,10 +251,12 @@ class KernelTable:
     Attributes:
         name: of the backend.
         kernels: by name, ``make(backend, *arguments, **options) -> Launch``.
+        enlarged: how many times as large buffers will be as those that kernels are bound to, in a rehearsal.
     """
 
     name: str
     kernels: Mapping[str, Callable]
+    enlarged = 1
 
     def bind(self, kernel: str, *arguments, **options) -> Launch:
         """See :meth:`muphy_lb.backends.interface.Backend.bind`."""

@@ -21,7 +21,7 @@ ALL_POPULATIONS, ALL_BUT_REST = np.uint32(0xFFFFFFFF), np.uint32(0xFFFFFFFE)
 
 def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRange, values, shape=None):
     """Vectorised over warps of nodes; a warp without fluid is left out."""
-    streams = arrays.pattern.stores_locally and arrays.new.nbytes > CACHED_BYTES
+    streams = arrays.pattern.stores_locally and arrays.new.nbytes * backend.enlarged > CACHED_BYTES
     options = backend.lattice, backend.precision, streams, arrays.occupied is not None
     skeleton = skeletons.stream_collide(collide, arrays.pattern, *options)
     warps = nodes.first // WARP, -(-nodes.last // WARP)
