@@ -37,9 +37,12 @@ from muphy_lb.physics.two_fluid.operators import (
     PHASE,
     SECOND,
     SHARPNESS,
+    WIDER_PHASE,
     axis_links,
     known_node,
     normal_or_0,
+    root_node,
+    wider,
 )
 
 UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
@@ -97,15 +100,17 @@ def _advance(neighbours, n, lattice, parameters):
         parameters[name][n] = values[n] + change
     a, b = (parameters[name][n].astype(real) for name in (NEW_FIRST, NEW_SECOND))
     parameters[PHASE][n] = (a - b) / np.maximum(a + b, 1.0)
+    parameters[WIDER_PHASE][n] = wider(parameters[PHASE][n].astype(float))
 
 
 def _advance_node(lattice, precision, jit, at):
     """All neighbours are read before anything depends on one of them, so that a thread waits for memory once."""
     real, zero, one = precision.real, precision.real(0), precision.real(1)
     first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
-    phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
+    phase, wider_phase = at[PHASE], at[WIDER_PHASE]
+    flow_x, flow_y, flow_z = (at[name] for name in MOMENTUM_FIELDS)
     normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
-    links, known = axis_links(lattice), known_node(precision, jit)
+    links, known, root = axis_links(lattice), known_node(precision, jit), root_node(precision, jit)
     gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
     lost = _summed([_lost_node(link, number, lattice, precision, jit, at) for number, link in enumerate(links)], jit)
 
@@ -128,7 +133,9 @@ def _advance_node(lattice, precision, jit, at):
         b -= lost_b
         parameters[new_first][n] = a
         parameters[new_second][n] = b
-        parameters[phase][n] = (real(a) - real(b)) / max(real(a) + real(b), one)
+        of_node = (real(a) - real(b)) / max(real(a) + real(b), one)
+        parameters[phase][n] = of_node
+        parameters[wider_phase][n] = of_node / (one + root(of_node))
 
     return jit(advance)
 
@@ -242,7 +249,7 @@ ADVANCE = Operator(
     "two-fluid-amounts",
     _advance,
     _advance_node,
-    named(FIRST, SECOND, NEW_FIRST, NEW_SECOND, PHASE, ENTERING, *MOMENTUM_FIELDS, *NORMAL, *DRIFT),
+    named(FIRST, SECOND, NEW_FIRST, NEW_SECOND, PHASE, WIDER_PHASE, ENTERING, *MOMENTUM_FIELDS, *NORMAL, *DRIFT),
 )
 
 

@@ -39,12 +39,12 @@ from muphy_lb.operators.operator import constants, named
 from muphy_lb.operators.unroll import unroll
 
 FIRST, SECOND, NEW_FIRST, NEW_SECOND = "first", "second", "new_first", "new_second"
-PHASE, STEEPNESS, STRENGTH = "phase", "steepness", "strength"
+PHASE, WIDER_PHASE, STEEPNESS, STRENGTH = "phase", "wider_phase", "steepness", "strength"
 NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
 DRIFT = ("drift_x", "drift_y", "drift_z")
 COTANGENT, ENTERING, TENSION, ENDING = "contact_cotangent", "entering_share", "tension", "links_ending"
 NOWHERE = 2.0
-"""Phase where there is no node."""
+"""psi, the wider phase, where there is no node."""
 NO_NORMAL = 4.0
 """Each component of the normal where there is no interface, so that one tells; more than any beyond a wall that the
 interface meets."""
@@ -99,8 +99,8 @@ def _slope(difference: np.ndarray, is_known: np.ndarray, axis: int, lattice: Lat
     return rise / np.where(width > 0.0, width, 1.0)
 
 
-def _half(phase: np.ndarray) -> np.ndarray:
-    """tanh(beta d / 2) of the phase tanh(beta d)."""
+def wider(phase: np.ndarray) -> np.ndarray:
+    """psi = tanh(beta d / 2) of the phase tanh(beta d)."""
     return phase / (1.0 + _root(phase))
 
 
@@ -110,9 +110,9 @@ def _root(phase: np.ndarray) -> np.ndarray:
 
 
 def _orient(neighbours, n, lattice, parameters):
-    phase, beside = (parameters[PHASE][at].astype(float) for at in (n, neighbours))
-    is_known, own = beside < NOWHERE, _half(phase)
-    difference = np.where(is_known, _half(np.where(is_known, beside, 0.0)) - own, 0.0)
+    own, beside = (parameters[WIDER_PHASE][at].astype(float) for at in (n, neighbours))
+    is_known = beside < NOWHERE
+    difference = np.where(is_known, beside - own, 0.0)
     gradient = np.array([_slope(difference, is_known, axis, lattice) for axis in range(3)])
     wall = np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
     tangent = gradient - (gradient * wall).sum(axis=0) * wall
@@ -131,7 +131,8 @@ def _orient(neighbours, n, lattice, parameters):
     unit = np.array([normal_or_0(parameters[name][n]) for name in NORMAL], dtype=float)
     for name, component in zip(DRIFT, _drift(neighbours, n, unit, is_known, lattice, parameters), strict=True):
         parameters[name][n] = component
-    steepness = 0.5 * STEEPENED * _root(phase) * (1.0 + _root(phase)) * size
+    root = _root(parameters[PHASE][n].astype(float))
+    steepness = 0.5 * STEEPENED * root * (1.0 + root) * size
     parameters[STEEPNESS][n] = np.where(is_flat, 0.0, steepness)
     parameters[STRENGTH][n] = np.where(is_flat, 0.0, parameters[STRENGTH][n])
 
@@ -147,42 +148,36 @@ def _drift(neighbours, n, normal, is_known, lattice, parameters) -> np.ndarray:
     return drift * FASTEST_DRIFT / np.maximum(np.linalg.norm(drift, axis=0), FASTEST_DRIFT)
 
 
-def _half_node(precision, jit):
-    """Node function ``(phase)``: tanh(beta d / 2) of the phase tanh(beta d), and sqrt(1 - phi^2)."""
+def root_node(precision, jit):
+    """Node function ``(phase)``: sqrt(1 - phi^2)."""
     real, zero, one = precision.real, precision.real(0), precision.real(1)
-
-    def half(phase):
-        root = real(math.sqrt(max(one - phase * phase, zero)))
-        return phase / (one + root), root
-
-    return jit(half)
+    return jit(lambda phase: real(math.sqrt(max(one - phase * phase, zero))))
 
 
-def _differences_node(lattice, precision, jit, phase: int):
+def _differences_node(lattice, precision, jit, wider_phase: int):
     """Node function ``(neighbours, own, parameters)``: weighted sums over the neighbours that are there of vector times
-    difference of the half phase, of squares of the vector's components, and of their products; all 0 without a
-    difference. ``own`` is the phase of the node.
+    difference of psi, of squares of the vector's components, and of their products; all 0 without a difference. ``own``
+    is psi of the node.
 
     All neighbours are read before anything depends on one of them.
     """
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    zero, nowhere, half = real(0), real(NOWHERE), _half_node(precision, jit)
+    zero, nowhere = real(0), real(NOWHERE)
 
     def sums(neighbours, own, parameters):
         beside = [zero] * count
         for k in range(count):
-            beside[k] = parameters[phase][neighbours[k]]
+            beside[k] = parameters[wider_phase][neighbours[k]]
         gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
         differs = False
         for k in range(count):
             differs = differs | ((beside[k] != own) & (beside[k] < nowhere))
         if not differs:
             return gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz
-        own_half = half(own)[0]
         for k in range(count):
             if beside[k] < nowhere:
-                rise = w[k + 1] * (half(beside[k])[0] - own_half)
+                rise = w[k + 1] * (beside[k] - own)
                 gx += cx[k + 1] * rise
                 gy += cy[k + 1] * rise
                 gz += cz[k + 1] * rise
@@ -203,20 +198,20 @@ def _orient_node(lattice, precision, jit, at):
     flat, share, least_width, steepened = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(0.5 * STEEPENED)
     none = real(NO_NORMAL)
     half_sharpness = real(0.5 * SHARPNESS)
-    phase, steepness, strength, cotangent_at = (at[name] for name in (PHASE, STEEPNESS, STRENGTH, COTANGENT))
+    steepness, strength, cotangent_at = (at[name] for name in (STEEPNESS, STRENGTH, COTANGENT))
+    phase, wider_phase = at[PHASE], at[WIDER_PHASE]
     x, y, z = (at[name] for name in NORMAL)
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
-    sums, half = _differences_node(lattice, precision, jit, phase), _half_node(precision, jit)
+    sums, root_of = _differences_node(lattice, precision, jit, wider_phase), root_node(precision, jit)
     drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
     drift = _drift_node(lattice, precision, jit, at)
 
     def orient(neighbours, n, parameters):
-        of_node, steep = parameters[phase][n], parameters[steepness][n]
-        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, of_node, parameters)
+        own, steep = parameters[wider_phase][n], parameters[steepness][n]
+        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, own, parameters)
         if sx == zero and sy == zero and sz == zero and steep == zero:
             return  # what would be written is there
         gx, gy, gz = sx / max(wide_x, least_width), sy / max(wide_y, least_width), sz / max(wide_z, least_width)
-        own, root = half(of_node)
         wx, wy, wz = zero, zero, zero
         if gx != zero or gy != zero or gz != zero:
             wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
@@ -235,7 +230,7 @@ def _orient_node(lattice, precision, jit, at):
         size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
         nx, ny, nz, steep = none, none, none, zero
         if size > flat:
-            per = one / size
+            per, root = one / size, root_of(parameters[phase][n])
             nx, ny, nz, steep = gx * per, gy * per, gz * per, steepened * root * (one + root) * size
         else:
             parameters[strength][n] = zero
@@ -257,7 +252,7 @@ def _drift_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, nx, ny, nz, parameters)``: how much faster the first fluid is than the second."""
     real = precision.real
     nowhere, zero, least, apart, fastest = (real(x) for x in (NOWHERE, 0.0, LEAST_WIDTH, APART, FASTEST_DRIFT))
-    phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
+    wider_phase, (flow_x, flow_y, flow_z) = at[WIDER_PHASE], (at[name] for name in MOMENTUM_FIELDS)
     links = tuple(k for k, *_ in axis_links(lattice))
     cx, cy, cz = constants(lattice, precision)[1:]
 
@@ -266,7 +261,7 @@ def _drift_node(lattice, precision, jit, at):
         vx, vy, vz, width = zero, zero, zero, zero
         for k in links:
             near = neighbours[k]
-            if parameters[phase][near] < nowhere:
+            if parameters[wider_phase][near] < nowhere:
                 along = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
                 vx += along * (parameters[flow_x][near] - ux)
                 vy += along * (parameters[flow_y][near] - uy)
@@ -285,7 +280,7 @@ ORIENT = Operator(
     "two-fluid-normal",
     _orient,
     _orient_node,
-    named(PHASE, STEEPNESS, STRENGTH, COTANGENT, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL),
+    named(PHASE, WIDER_PHASE, STEEPNESS, STRENGTH, COTANGENT, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL),
 )
 
 

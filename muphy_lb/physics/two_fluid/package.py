@@ -47,6 +47,7 @@ from muphy_lb.physics.two_fluid.operators import (
     TENSION,
     WALL_NORMAL,
     WEIGHT,
+    WIDER_PHASE,
 )
 from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
@@ -176,8 +177,8 @@ class TwoFluid(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of two copies of both amounts, and of 19 numbers of a node."""
-        return 23.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
+        """Memory of two copies of both amounts, and of 20 numbers of a node."""
+        return 24.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
 
     def check(self, view) -> None:
         """Refuse outputs that know one viscosity only; find the walls."""
@@ -209,11 +210,10 @@ class TwoFluid(Physics):
         fluidity = [1.0 / (2.0 * viscosity / float(flow.lattice.cs2)) for viscosity in self.viscosities]
         fluid = replace(flow.fluid, rates=(*flow.fluid.rates, *fluidity), closure=MIXTURE)
         momentum: dict[str, Value] = {name: FieldValue(name) for name in MOMENTUM_FIELDS}
-        own: dict[str, Value] = {
-            name: FieldValue(name) for name in (*AMOUNTS, PHASE, STEEPNESS, STRENGTH, ENTERING, COTANGENT, ENDING)
-        }
-        own |= {name: FieldValue(name) for name in (*NORMAL, *DRIFT, *WALL_NORMAL)} | momentum
+        names = *AMOUNTS, PHASE, WIDER_PHASE, STEEPNESS, STRENGTH, *NORMAL, *DRIFT, ENTERING, COTANGENT, ENDING
+        own: dict[str, Value] = {name: FieldValue(name) for name in (*names, *WALL_NORMAL)} | momentum
         own |= {new: FieldValue(name, is_new=True) for name, new in AMOUNTS.items()} | {TENSION: self.tension}
+        beside = [f"{name}{AT_NEIGHBOURS}" for name in (WIDER_PHASE, *MOMENTUM_FIELDS)]
         near = [f"{name}{AT_NEIGHBOURS}" for name in (*AMOUNTS, *MOMENTUM_FIELDS, *NORMAL, *DRIFT)]
 
         def stage(name: str, operator, reads, writes) -> Stage:
@@ -221,11 +221,11 @@ class TwoFluid(Physics):
             return Stage(name, (operator,), given, tuple(reads), tuple(writes))
 
         stages = (
-            stage("amounts", ADVANCE, (*near, ENTERING), (*AMOUNTS, PHASE)),
+            stage("amounts", ADVANCE, (*near, ENTERING), (*AMOUNTS, PHASE, WIDER_PHASE)),
             stage(
                 "normal",
                 ORIENT,
-                (*(name + AT_NEIGHBOURS for name in (PHASE, *MOMENTUM_FIELDS)), STEEPNESS, COTANGENT, *WALL_NORMAL),
+                (*beside, PHASE, STEEPNESS, COTANGENT, *WALL_NORMAL),
                 (*NORMAL, *DRIFT, STEEPNESS, STRENGTH),
             ),
             stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in NORMAL), PHASE, STEEPNESS, ENDING), (STRENGTH,)),
@@ -257,7 +257,8 @@ class TwoFluid(Physics):
         rows = zip((*WALL_NORMAL, COTANGENT), range(4), strict=True)
         return (
             *(replace(amount, name=name) for name in AMOUNTS),
-            Field(PHASE, outside=NOWHERE, is_state=True),
+            Field(PHASE, is_state=True),
+            Field(WIDER_PHASE, outside=NOWHERE),
             *(Field(name, outside=outside, is_state=is_state) for name, outside, is_state in vectors),
             *(Field(name, is_state=True) for name in (STEEPNESS, STRENGTH)),
             Field(ENTERING, fixed=self._first_entering),
