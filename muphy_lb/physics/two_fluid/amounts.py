@@ -104,31 +104,27 @@ def _advance(neighbours, n, lattice, parameters):
 
 
 def _advance_node(lattice, precision, jit, at):
-    """All neighbours are read before anything depends on one of them, so that a thread waits for memory once."""
-    real, zero, one = precision.real, precision.real(0), precision.real(1)
+    """All is read before anything depends on what was read, so that a thread waits for memory once."""
+    real, one = precision.real, precision.real(1)
     first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
     phase, wider_phase = at[PHASE], at[WIDER_PHASE]
     flow_x, flow_y, flow_z = (at[name] for name in MOMENTUM_FIELDS)
     normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
+    drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
     links, known, root = axis_links(lattice), known_node(precision, jit), root_node(precision, jit)
+    mixing = _mixing_node(precision, jit)
     gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
     lost = _summed([_lost_node(link, number, lattice, precision, jit, at) for number, link in enumerate(links)], jit)
-
-    def pressed(n, a, b, parameters):
-        if a > zero and b > zero:
-            mixing = real(math.sqrt(a * b / (a + b)))
-            normal = known(parameters[normal_x][n]), known(parameters[normal_y][n]), known(parameters[normal_z][n])
-            return normal, mixing
-        return (zero, zero, zero), zero
-
-    pressed = jit(pressed)
 
     def advance(neighbours, n, parameters):
         a, b = parameters[first][n], parameters[second][n]
         flow = parameters[flow_x][n], parameters[flow_y][n], parameters[flow_z][n]
+        normal = parameters[normal_x][n], parameters[normal_y][n], parameters[normal_z][n]
+        drift = parameters[drift_x][n], parameters[drift_y][n], parameters[drift_z][n]
         beside = gathered(neighbours, parameters)
         own = real(a), real(b)
-        lost_a, lost_b = lost(neighbours, n, own, flow, pressed(n, *own, parameters), beside, parameters)
+        unit = known(normal[0]), known(normal[1]), known(normal[2])
+        lost_a, lost_b = lost(n, own, flow, (unit, drift, mixing(*own)), beside, parameters)
         a -= lost_a
         b -= lost_b
         parameters[new_first][n] = a
@@ -140,16 +136,23 @@ def _advance_node(lattice, precision, jit, at):
     return jit(advance)
 
 
+def _mixing_node(precision, jit):
+    """Node function ``(a, b)`` of :func:`_mixing`."""
+    real, zero = precision.real, precision.real(0)
+    return jit(lambda a, b: real(math.sqrt(a * b / (a + b))) if a > zero and b > zero else zero)
+
+
 def _gathered_node(link: tuple[int, int, float], jit, at):
-    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow and the normal
-    along it there."""
+    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow, the normal and
+    the relative velocity along it there."""
     k, axis, _ = link
     first, second, flow = at[FIRST], at[SECOND], at[MOMENTUM_FIELDS[axis]]
-    normal = at[NORMAL[axis]]
+    normal, drift = at[NORMAL[axis]], at[DRIFT[axis]]
 
     def gathered(neighbours, parameters):
         near = neighbours[k]
-        return parameters[first][near], parameters[second][near], parameters[flow][near], parameters[normal][near]
+        along = parameters[flow][near], parameters[normal][near], parameters[drift][near]
+        return parameters[first][near], parameters[second][near], *along
 
     return jit(gathered)
 
@@ -164,19 +167,19 @@ def _joined(functions, jit):
 
 
 def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, jit, at):
-    """Node function ``(neighbours, n, own, flow, pressed, beside, parameters)``: the units of both fluids that a node
-    loses through one of its links along axes, from its amounts, its flow, what presses them apart along the axes, and
-    what was gathered beyond all links."""
+    """Node function ``(n, own, flow, pressed, beside, parameters)``: the units of both fluids that a node loses through
+    one of its links along axes, from its amounts, its flow, what presses them apart along the axes, and what was
+    gathered beyond all links."""
     k, axis, along_axis = link
     real, integer = precision.real, INTEGERS[precision.real]
     sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
-    sixth, drift = real(1.0 / 6.0), at[DRIFT[axis]]
+    sixth = real(1.0 / 6.0)
     per_drift = real(0.5 / float(scalar_lattice(lattice.dimension).cs2))
     least = real(LEAST_MIXING * UNITS[precision.real])
     full, plate, almost_first = real(UNITS[precision.real]), real(PLATE), real(ALMOST_FIRST)
     entering, phase, sharpness = at[ENTERING], at[PHASE], real(SHARPNESS)
-    of_first, of_second, of_flow, of_normal = (4 * number + part for part in range(4))
-    known = known_node(precision, jit)
+    of_first, of_second, of_flow, of_normal, of_drift = (5 * number + part for part in range(5))
+    known, mixing = known_node(precision, jit), _mixing_node(precision, jit)
     sent, whole = _sent_node(lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
 
     def through_opening(n, a, b, along, parameters):
@@ -192,15 +195,17 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
 
     through_opening = jit(through_opening)
 
-    def lost(neighbours, n, own, flow, pressed, beside, parameters):
+    def lost(n, own, flow, pressed, beside, parameters):
         along = sign * flow[axis]
         a, b, both = real(beside[of_first]), real(beside[of_second]), zero
-        if a > zero and b > zero and pressed[1] > zero:
-            x = half * sharpness * (pressed[0][axis] + known(beside[of_normal]))
-            both, mixing = x * (one + x * x * sixth), pressed[1] * real(math.sqrt(a * b / (a + b)))
-            if mixing > least:
-                both += per_drift * (parameters[drift][n] + parameters[drift][neighbours[k]])
-            both *= mixing
+        normal, drift, mixed = pressed
+        if a > zero and b > zero and mixed > zero:
+            x = half * sharpness * (normal[axis] + known(beside[of_normal]))
+            both = x * (one + x * x * sixth)
+            mixed *= mixing(a, b)
+            if mixed > least:
+                both += per_drift * (drift[axis] + beside[of_drift])
+            both *= mixed
         sent_a, sent_b = sent(own[0], own[1], along, sign * both)
         got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
         beyond = beside[of_first]
@@ -237,9 +242,9 @@ def _summed(functions, jit):
         return head
     rest = _summed(others, jit)
 
-    def both(neighbours, n, own, flow, pressed, beside, parameters):
-        one_a, one_b = head(neighbours, n, own, flow, pressed, beside, parameters)
-        more_a, more_b = rest(neighbours, n, own, flow, pressed, beside, parameters)
+    def both(n, own, flow, pressed, beside, parameters):
+        one_a, one_b = head(n, own, flow, pressed, beside, parameters)
+        more_a, more_b = rest(n, own, flow, pressed, beside, parameters)
         return one_a + more_a, one_b + more_b
 
     return jit(both)

@@ -254,18 +254,27 @@ def _drift_node(lattice, precision, jit, at):
     nowhere, zero, least, apart, fastest = (real(x) for x in (NOWHERE, 0.0, LEAST_WIDTH, APART, FASTEST_DRIFT))
     wider_phase, (flow_x, flow_y, flow_z) = at[WIDER_PHASE], (at[name] for name in MOMENTUM_FIELDS)
     links = tuple(k for k, *_ in axis_links(lattice))
-    cx, cy, cz = constants(lattice, precision)[1:]
+    cx, cy, cz = (tuple(each[k + 1] for k in links) for each in constants(lattice, precision)[1:])
+    count = len(links)
 
     def drift(neighbours, n, nx, ny, nz, parameters):
+        known = [zero] * count
+        there_x = [zero] * count
+        there_y = [zero] * count
+        there_z = [zero] * count
+        for k in range(count):
+            known[k] = parameters[wider_phase][neighbours[links[k]]]
+            there_x[k] = parameters[flow_x][neighbours[links[k]]]
+            there_y[k] = parameters[flow_y][neighbours[links[k]]]
+            there_z[k] = parameters[flow_z][neighbours[links[k]]]
         ux, uy, uz = parameters[flow_x][n], parameters[flow_y][n], parameters[flow_z][n]
         vx, vy, vz, width = zero, zero, zero, zero
-        for k in links:
-            near = neighbours[k]
-            if parameters[wider_phase][near] < nowhere:
-                along = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
-                vx += along * (parameters[flow_x][near] - ux)
-                vy += along * (parameters[flow_y][near] - uy)
-                vz += along * (parameters[flow_z][near] - uz)
+        for k in range(count):
+            if known[k] < nowhere:
+                along = cx[k] * nx + cy[k] * ny + cz[k] * nz
+                vx += along * (there_x[k] - ux)
+                vy += along * (there_y[k] - uy)
+                vz += along * (there_z[k] - uz)
                 width += along * along
         per = apart / max(width, least)
         across = vx * nx + vy * ny + vz * nz
@@ -273,7 +282,7 @@ def _drift_node(lattice, precision, jit, at):
         slowed = fastest / max(real(math.sqrt(vx * vx + vy * vy + vz * vz)), fastest)
         return slowed * vx, slowed * vy, slowed * vz
 
-    return jit(drift)
+    return jit(unroll(drift))
 
 
 ORIENT = Operator(
@@ -339,16 +348,16 @@ def _at_wall_node(precision, jit, at):
 
 
 def _seen_node(lattice, precision, jit):
-    """Node function ``(k, wall, ahead, cosine, sine)``: what a link into a wall lacks of the curvature."""
+    """Node function ``(k, wall, ahead, cosine, sine, cotangent)``: what a link into a wall lacks of the curvature."""
     real = precision.real
     w, cx, cy, cz = constants(lattice, precision)
     three = real(3.0 / (lattice.dimension - 1))
 
-    def lacking(k, wall, ahead, cosine, sine):
+    def lacking(k, wall, ahead, cosine, sine, cotangent):
         up = cx[k + 1] * wall[0] + cy[k + 1] * wall[1] + cz[k + 1] * wall[2]
         on = cx[k + 1] * ahead[0] + cy[k + 1] * ahead[1] + cz[k + 1] * ahead[2]
         squared = cx[k + 1] * cx[k + 1] + cy[k + 1] * cy[k + 1] + cz[k + 1] * cz[k + 1]
-        turned = cosine / sine * (cosine * on + sine * up) * (sine * on - cosine * up)
+        turned = cotangent * (cosine * on + sine * up) * (sine * on - cosine * up)
         return three * w[k + 1] * (turned + squared - on * on - up * up)
 
     return jit(lacking)
@@ -371,13 +380,13 @@ def _draw_node(lattice, precision, jit, at):
         wall_x = two * (sine * ahead[0] - cosine * wall[0]) - own_x
         wall_y = two * (sine * ahead[1] - cosine * wall[1]) - own_y
         wall_z = two * (sine * ahead[2] - cosine * wall[2]) - own_z
-        beyond = parameters[ending][n] if is_met else nowhere
+        beyond, cotangent = parameters[ending][n] if is_met else nowhere, cosine / sine
         gx, gy, gz, wide_x, wide_y, wide_z, seen = zero, zero, zero, zero, zero, zero, one
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
             if beyond & (1 << k):
                 nx, ny, nz = wall_x, wall_y, wall_z
-                seen -= lacking(k, wall, ahead, cosine, sine)
+                seen -= lacking(k, wall, ahead, cosine, sine, cotangent)
             if nx < none:
                 gx += w[k + 1] * cx[k + 1] * (nx - own_x)
                 wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
@@ -393,10 +402,10 @@ def _draw_node(lattice, precision, jit, at):
     divergence = jit(unroll(divergence))
 
     def draw(neighbours, n, parameters):
-        steep = parameters[steepness][n]
+        steep, of_node = parameters[steepness][n], parameters[phase][n]
         if steep > zero:
             spread = divergence(neighbours, n, parameters)
-            carried = max(one - reach * distance(parameters[phase][n]) * spread, half)
+            carried = max(one - reach * distance(of_node) * spread, half)
             parameters[strength][n] = -parameters[tension] * spread / carried * steep
 
     return jit(draw)
