@@ -59,6 +59,10 @@ ALMOST_FIRST = 0.9
 """Phase of a node below which a porous plate is closed to it."""
 
 
+GATHERED = 5
+"""Numbers that a node gathers beyond each link."""
+
+
 def _sent(own, along_u, pressed, lattice: Lattice) -> np.ndarray:
     """(n,) whole units of a fluid that nodes send along a direction, with the amount that is pressed along it."""
     return np.floor(float(lattice.w[1]) * (own * (1.0 + along_u / float(lattice.cs2)) + pressed) + 0.5)
@@ -107,14 +111,16 @@ def _advance_node(lattice, precision, jit, at):
     """All is read before anything depends on what was read, so that a thread waits for memory once."""
     real, one = precision.real, precision.real(1)
     first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
-    phase, wider_phase = at[PHASE], at[WIDER_PHASE]
+    phase, wider_phase, entering = at[PHASE], at[WIDER_PHASE], at[ENTERING]
     flow_x, flow_y, flow_z = (at[name] for name in MOMENTUM_FIELDS)
     normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
     drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
     links, known, root = axis_links(lattice), known_node(precision, jit), root_node(precision, jit)
-    mixing = _mixing_node(precision, jit)
+    mixing, is_kept_back = _mixing_node(precision, jit), _kept_back_node(lattice, precision, jit, at)
     gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
-    lost = _summed([_lost_node(link, number, lattice, precision, jit, at) for number, link in enumerate(links)], jit)
+    lost = _summed([_lost_node(link, part, lattice, precision, jit) for part, link in enumerate(links)], jit)
+    through_openings = _summed([_opened_node(link, part, precision, jit) for part, link in enumerate(links)], jit)
+    lowest = _lowest_node(len(links), jit)
 
     def advance(neighbours, n, parameters):
         a, b = parameters[first][n], parameters[second][n]
@@ -124,9 +130,13 @@ def _advance_node(lattice, precision, jit, at):
         beside = gathered(neighbours, parameters)
         own = real(a), real(b)
         unit = known(normal[0]), known(normal[1]), known(normal[2])
-        lost_a, lost_b = lost(n, own, flow, (unit, drift, mixing(*own)), beside, parameters)
+        lost_a, lost_b = lost(own, flow, (unit, drift, mixing(*own)), beside)
         a -= lost_a
         b -= lost_b
+        if lowest(beside) == OPENING and not is_kept_back(n, parameters):
+            lost_a, lost_b = through_openings(own, flow, parameters[entering][n], beside)
+            a -= lost_a
+            b -= lost_b
         parameters[new_first][n] = a
         parameters[new_second][n] = b
         of_node = (real(a) - real(b)) / max(real(a) + real(b), one)
@@ -166,37 +176,29 @@ def _joined(functions, jit):
     return jit(lambda neighbours, parameters: head(neighbours, parameters) + rest(neighbours, parameters))
 
 
-def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, jit, at):
-    """Node function ``(n, own, flow, pressed, beside, parameters)``: the units of both fluids that a node loses through
-    one of its links along axes, from its amounts, its flow, what presses them apart along the axes, and what was
-    gathered beyond all links."""
-    k, axis, along_axis = link
+def _lowest_node(n_links: int, jit):
+    """Node function ``(beside)``: the lowest amount of the first fluid beyond the links of a node."""
+    if n_links == 1:
+        return jit(lambda beside: beside[0])
+    head, rest = GATHERED * (n_links - 1), _lowest_node(n_links - 1, jit)
+    return jit(lambda beside: min(beside[head], rest(beside)))
+
+
+def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, jit):
+    """Node function ``(own, flow, pressed, beside)``: the units of both fluids that a node loses through one of its
+    links along axes to the node beyond, from its amounts, its flow, what presses them apart along the axes, and what
+    was gathered beyond all links."""
+    _, axis, along_axis = link
     real, integer = precision.real, INTEGERS[precision.real]
     sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
-    sixth = real(1.0 / 6.0)
+    sixth, sharpness = real(1.0 / 6.0), real(SHARPNESS)
     per_drift = real(0.5 / float(scalar_lattice(lattice.dimension).cs2))
     least = real(LEAST_MIXING * UNITS[precision.real])
-    full, plate, almost_first = real(UNITS[precision.real]), real(PLATE), real(ALMOST_FIRST)
-    entering, phase, sharpness = at[ENTERING], at[PHASE], real(SHARPNESS)
-    of_first, of_second, of_flow, of_normal, of_drift = (5 * number + part for part in range(5))
+    of_first, of_second, of_flow, of_normal, of_drift = (GATHERED * number + part for part in range(GATHERED))
     known, mixing = known_node(precision, jit), _mixing_node(precision, jit)
-    sent, whole = _sent_node(lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
+    sent = _sent_node(lattice, precision, jit)
 
-    def through_opening(n, a, b, along, parameters):
-        share = parameters[entering][n]
-        if share == plate and parameters[phase][n] < almost_first:
-            return nothing, nothing
-        if along > zero:
-            if share == plate:
-                return whole((a + b) * along), nothing
-            return whole(a * along), whole(b * along)
-        share = min(share, one) * full
-        return whole(share * along), whole((full - share) * along)
-
-    through_opening = jit(through_opening)
-
-    def lost(n, own, flow, pressed, beside, parameters):
-        along = sign * flow[axis]
+    def lost(own, flow, pressed, beside):
         a, b, both = real(beside[of_first]), real(beside[of_second]), zero
         normal, drift, mixed = pressed
         if a > zero and b > zero and mixed > zero:
@@ -206,16 +208,36 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
             if mixed > least:
                 both += per_drift * (drift[axis] + beside[of_drift])
             both *= mixed
-        sent_a, sent_b = sent(own[0], own[1], along, sign * both)
+        sent_a, sent_b = sent(own[0], own[1], sign * flow[axis], sign * both)
         got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
-        beyond = beside[of_first]
-        if beyond > LEAST_AMOUNT:
-            return sent_a - got_a, sent_b - got_b
-        if beyond == OPENING:
-            return through_opening(n, own[0], own[1], along, parameters)
+        if beside[of_first] > LEAST_AMOUNT:
+            return integer(sent_a - got_a), integer(sent_b - got_b)
         return nothing, nothing
 
     return jit(lost)
+
+
+def _opened_node(link: tuple[int, int, float], number: int, precision, jit):
+    """Node function ``(own, flow, share, beside)``: the units of both fluids that a node loses through one of its links
+    along axes to an opening that lets them pass; ``share``: of the first one in what enters."""
+    _, axis, along_axis = link
+    real, integer, of_first = precision.real, INTEGERS[precision.real], GATHERED * number
+    sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
+    full, plate = real(UNITS[precision.real]), real(PLATE)
+    whole = jit(lambda amount: integer(math.floor(amount + half)))
+
+    def opened(own, flow, share, beside):
+        if beside[of_first] != OPENING:
+            return nothing, nothing
+        along, (a, b) = sign * flow[axis], own
+        if along > zero:
+            if share == plate:
+                return whole((a + b) * along), nothing
+            return whole(a * along), whole(b * along)
+        share = min(share, one) * full
+        return whole(share * along), whole((full - share) * along)
+
+    return jit(opened)
 
 
 def _sent_node(lattice, precision, jit):
@@ -242,9 +264,9 @@ def _summed(functions, jit):
         return head
     rest = _summed(others, jit)
 
-    def both(n, own, flow, pressed, beside, parameters):
-        one_a, one_b = head(n, own, flow, pressed, beside, parameters)
-        more_a, more_b = rest(n, own, flow, pressed, beside, parameters)
+    def both(own, flow, given, beside):
+        one_a, one_b = head(own, flow, given, beside)
+        more_a, more_b = rest(own, flow, given, beside)
         return one_a + more_a, one_b + more_b
 
     return jit(both)

@@ -42,7 +42,7 @@ FIRST, SECOND, NEW_FIRST, NEW_SECOND = "first", "second", "new_first", "new_seco
 PHASE, WIDER_PHASE, STEEPNESS, STRENGTH = "phase", "wider_phase", "steepness", "strength"
 NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
 DRIFT = ("drift_x", "drift_y", "drift_z")
-COTANGENT, ENTERING, TENSION, ENDING = "contact_cotangent", "entering_share", "tension", "links_ending"
+COSINE, ENTERING, TENSION, ENDING = "contact_cosine", "entering_share", "tension", "links_ending"
 NOWHERE = 2.0
 """psi, the wider phase, where there is no node."""
 NO_NORMAL = 4.0
@@ -118,8 +118,7 @@ def _orient(neighbours, n, lattice, parameters):
     tangent = gradient - (gradient * wall).sum(axis=0) * wall
     along = np.linalg.norm(tangent, axis=0)
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG * np.linalg.norm(gradient, axis=0))
-    cotangent = parameters[COTANGENT][n].astype(float)
-    wetting = np.tanh(0.5 * SHARPNESS * cotangent / np.sqrt(1.0 + cotangent * cotangent))
+    wetting = np.tanh(0.5 * SHARPNESS * parameters[COSINE][n].astype(float))
     expected = tangent + (own - (own + wetting) / (1.0 + own * wetting)) * wall
     more = np.where(is_known, difference - lattice.c[1:] @ expected, 0.0)
     meeting = expected + np.einsum("k,ka,kn->an", lattice.w[1:] / float(lattice.cs2), lattice.c[1:], more)
@@ -131,8 +130,7 @@ def _orient(neighbours, n, lattice, parameters):
     unit = np.array([normal_or_0(parameters[name][n]) for name in NORMAL], dtype=float)
     for name, component in zip(DRIFT, _drift(neighbours, n, unit, is_known, lattice, parameters), strict=True):
         parameters[name][n] = component
-    root = _root(parameters[PHASE][n].astype(float))
-    steepness = 0.5 * STEEPENED * root * (1.0 + root) * size
+    steepness = STEEPENED * (1.0 - own * own) / (1.0 + own * own) ** 2 * size
     parameters[STEEPNESS][n] = np.where(is_flat, 0.0, steepness)
     parameters[STRENGTH][n] = np.where(is_flat, 0.0, parameters[STRENGTH][n])
 
@@ -156,8 +154,7 @@ def root_node(precision, jit):
 
 def _differences_node(lattice, precision, jit, wider_phase: int):
     """Node function ``(neighbours, own, parameters)``: weighted sums over the neighbours that are there of vector times
-    difference of psi, of squares of the vector's components, and of their products; all 0 without a difference. ``own``
-    is psi of the node.
+    difference of psi, of squares of the vector's components, and of their products. ``own`` is psi of the node.
 
     All neighbours are read before anything depends on one of them.
     """
@@ -170,11 +167,6 @@ def _differences_node(lattice, precision, jit, wider_phase: int):
         for k in range(count):
             beside[k] = parameters[wider_phase][neighbours[k]]
         gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
-        differs = False
-        for k in range(count):
-            differs = differs | ((beside[k] != own) & (beside[k] < nowhere))
-        if not differs:
-            return gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz
         for k in range(count):
             if beside[k] < nowhere:
                 rise = w[k + 1] * (beside[k] - own)
@@ -192,17 +184,31 @@ def _differences_node(lattice, precision, jit, wider_phase: int):
     return jit(unroll(sums))
 
 
+def _over_node(precision, jit):
+    """Node function ``(x, y, z, wide_x, wide_y, wide_z)``: slopes from the sums along each axis, with one division."""
+    real = precision.real
+    one, least = real(1), real(LEAST_WIDTH)
+
+    def over(x, y, z, wide_x, wide_y, wide_z):
+        wide_x, wide_y, wide_z = max(wide_x, least), max(wide_y, least), max(wide_z, least)
+        both = wide_x * wide_y
+        per = one / (both * wide_z)
+        per_z = per * wide_z
+        return x * wide_y * per_z, y * wide_x * per_z, z * both * per
+
+    return jit(over)
+
+
 def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
-    flat, share, least_width, steepened = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(0.5 * STEEPENED)
+    flat, share, steepened = real(FLAT), real(ALONG), real(STEEPENED)
     none = real(NO_NORMAL)
     half_sharpness = real(0.5 * SHARPNESS)
-    steepness, strength, cotangent_at = (at[name] for name in (STEEPNESS, STRENGTH, COTANGENT))
-    phase, wider_phase = at[PHASE], at[WIDER_PHASE]
+    steepness, strength, cosine, wider_phase = (at[name] for name in (STEEPNESS, STRENGTH, COSINE, WIDER_PHASE))
     x, y, z = (at[name] for name in NORMAL)
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
-    sums, root_of = _differences_node(lattice, precision, jit, wider_phase), root_node(precision, jit)
+    sums, over = _differences_node(lattice, precision, jit, wider_phase), _over_node(precision, jit)
     drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
     drift = _drift_node(lattice, precision, jit, at)
 
@@ -211,7 +217,7 @@ def _orient_node(lattice, precision, jit, at):
         sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, own, parameters)
         if sx == zero and sy == zero and sz == zero and steep == zero:
             return  # what would be written is there
-        gx, gy, gz = sx / max(wide_x, least_width), sy / max(wide_y, least_width), sz / max(wide_z, least_width)
+        gx, gy, gz = over(sx, sy, sz, wide_x, wide_y, wide_z)
         wx, wy, wz = zero, zero, zero
         if gx != zero or gy != zero or gz != zero:
             wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
@@ -220,8 +226,7 @@ def _orient_node(lattice, precision, jit, at):
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
             along = tx * tx + ty * ty + tz * tz
             if along > share * share * (gx * gx + gy * gy + gz * gz):
-                cotangent = parameters[cotangent_at][n]
-                wetting = real(math.tanh(half_sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))))
+                wetting = real(math.tanh(half_sharpness * parameters[cosine][n]))
                 fall = own - (own + wetting) / (one + own * wetting)
                 ex, ey, ez = tx + fall * wx, ty + fall * wy, tz + fall * wz
                 gx = ex + per_width * (sx - wide_x * ex - xy * ey - xz * ez)
@@ -230,8 +235,9 @@ def _orient_node(lattice, precision, jit, at):
         size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
         nx, ny, nz, steep = none, none, none, zero
         if size > flat:
-            per, root = one / size, root_of(parameters[phase][n])
-            nx, ny, nz, steep = gx * per, gy * per, gz * per, steepened * root * (one + root) * size
+            per, narrowed = one / size, one / (one + own * own)
+            nx, ny, nz = gx * per, gy * per, gz * per
+            steep = steepened * (one - own * own) * narrowed * narrowed * size
         else:
             parameters[strength][n] = zero
         dx, dy, dz = zero, zero, zero
@@ -279,8 +285,11 @@ def _drift_node(lattice, precision, jit, at):
         per = apart / max(width, least)
         across = vx * nx + vy * ny + vz * nz
         vx, vy, vz = per * (vx - across * nx), per * (vy - across * ny), per * (vz - across * nz)
-        slowed = fastest / max(real(math.sqrt(vx * vx + vy * vy + vz * vz)), fastest)
-        return slowed * vx, slowed * vy, slowed * vz
+        squared = vx * vx + vy * vy + vz * vz
+        if squared > fastest * fastest:
+            slowed = fastest / real(math.sqrt(squared))
+            return slowed * vx, slowed * vy, slowed * vz
+        return vx, vy, vz
 
     return jit(unroll(drift))
 
@@ -289,7 +298,7 @@ ORIENT = Operator(
     "two-fluid-normal",
     _orient,
     _orient_node,
-    named(PHASE, WIDER_PHASE, STEEPNESS, STRENGTH, COTANGENT, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL),
+    named(WIDER_PHASE, STEEPNESS, STRENGTH, COSINE, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL),
 )
 
 
@@ -297,19 +306,20 @@ def _draw(neighbours, n, lattice, parameters):
     own = np.array([parameters[name][n] for name in NORMAL], dtype=float)
     beside = np.array([parameters[name][neighbours] for name in NORMAL], dtype=float)
     wall = np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
-    cotangent = parameters[COTANGENT][n].astype(float)
+    cosine = parameters[COSINE][n].astype(float)
+    sine = np.sqrt(1.0 - cosine * cosine)
     tangent = own - (own * wall).sum(axis=0) * wall
     along = np.linalg.norm(tangent, axis=0)
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG)
-    sine, ahead = 1.0 / np.sqrt(1.0 + cotangent * cotangent), tangent / np.where(is_met, along, 1.0)
-    at_wall = sine * (ahead - cotangent * wall)
+    ahead = tangent / np.where(is_met, along, 1.0)
+    at_wall = sine * ahead - cosine * wall
     beyond = is_met & (parameters[ENDING][n] >> np.arange(lattice.q - 1)[:, None] & 1 != 0)
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
     is_known = beyond | (beside[0] < NO_NORMAL)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
     phase = np.clip(parameters[PHASE][n], -1.0, 1.0)
     c, w = lattice.c[1:], np.where(beyond, 3.0 * lattice.w[1:, None], 0.0)
-    turned = cotangent * (c @ (sine * (cotangent * ahead + wall))) * (c @ at_wall)
+    turned = cosine / sine * (c @ (cosine * ahead + sine * wall)) * (c @ at_wall)
     across = (c**2).sum(axis=1)[:, None] - (c @ ahead) ** 2 - (c @ wall) ** 2
     seen = 1.0 - (w * (turned + across)).sum(axis=0) / (lattice.dimension - 1)
     divergence = divergence / np.where(is_met, np.maximum(seen, 0.5), 1.0)
@@ -328,7 +338,7 @@ def _at_wall_node(precision, jit, at):
     wall, the direction along it in which the interface lies, and cosine and sine of the contact angle."""
     real = precision.real
     zero, one, half, share = real(0), real(1), real(0.5), real(ALONG)
-    cotangent_at = at[COTANGENT]
+    cosine_at = at[COSINE]
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
 
     def at_wall(nx, ny, nz, n, parameters):
@@ -340,27 +350,33 @@ def _at_wall_node(precision, jit, at):
         along = real(math.sqrt(tx * tx + ty * ty + tz * tz))
         if along <= share:
             return False, (wx, wy, wz), (zero, zero, zero), zero, one
-        cotangent, per = parameters[cotangent_at][n], one / along
-        sine = one / real(math.sqrt(one + cotangent * cotangent))
-        return True, (wx, wy, wz), (tx * per, ty * per, tz * per), sine * cotangent, sine
+        cosine, per = parameters[cosine_at][n], one / along
+        sine = real(math.sqrt(one - cosine * cosine))
+        return True, (wx, wy, wz), (tx * per, ty * per, tz * per), cosine, sine
 
     return jit(at_wall)
 
 
 def _seen_node(lattice, precision, jit):
-    """Node function ``(k, wall, ahead, cosine, sine, cotangent)``: what a link into a wall lacks of the curvature."""
+    """Node function ``(into, wall, ahead, cosine, sine)``: the share of the curvature that is seen beside a wall, from
+    the sums of weight times c c (xx, yy, zz, xy, xz, yz) over the links into it."""
     real = precision.real
-    w, cx, cy, cz = constants(lattice, precision)
-    three = real(3.0 / (lattice.dimension - 1))
+    one, three = real(1), real(3.0 / (lattice.dimension - 1))
 
-    def lacking(k, wall, ahead, cosine, sine, cotangent):
-        up = cx[k + 1] * wall[0] + cy[k + 1] * wall[1] + cz[k + 1] * wall[2]
-        on = cx[k + 1] * ahead[0] + cy[k + 1] * ahead[1] + cz[k + 1] * ahead[2]
-        squared = cx[k + 1] * cx[k + 1] + cy[k + 1] * cy[k + 1] + cz[k + 1] * cz[k + 1]
-        turned = cotangent * (cosine * on + sine * up) * (sine * on - cosine * up)
-        return three * w[k + 1] * (turned + squared - on * on - up * up)
+    def along_both(into, a, b):
+        xx, yy, zz, xy, xz, yz = into
+        mixed = xy * (a[0] * b[1] + a[1] * b[0]) + xz * (a[0] * b[2] + a[2] * b[0]) + yz * (a[1] * b[2] + a[2] * b[1])
+        return xx * a[0] * b[0] + yy * a[1] * b[1] + zz * a[2] * b[2] + mixed
 
-    return jit(lacking)
+    along_both = jit(along_both)
+
+    def seen(into, wall, ahead, cosine, sine):
+        over, under = along_both(into, ahead, ahead), along_both(into, wall, wall)
+        beside = along_both(into, ahead, wall)
+        turned = cosine / sine * (cosine * sine * (over - under) + (sine * sine - cosine * cosine) * beside)
+        return one - three * (turned + into[0] + into[1] + into[2] - over - under)
+
+    return jit(seen)
 
 
 def _draw_node(lattice, precision, jit, at):
@@ -369,10 +385,19 @@ def _draw_node(lattice, precision, jit, at):
     zero, half, one, two = real(0), real(0.5), real(1), real(2)
     least_width, none, reach, above = (real(x) for x in (LEAST_WIDTH, NO_NORMAL, _reach(lattice), 1.0 + PURE))
     ending, nowhere = at[ENDING], np.int32(0)
+    told_by = tuple(int(np.flatnonzero(vector)[0]) for vector in lattice.c[1:])  # so that no other component is read
     steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
     x, y, z = (at[name] for name in NORMAL)
-    at_wall, lacking = _at_wall_node(precision, jit, at), _seen_node(lattice, precision, jit)
-    distance = jit(lambda phase: real(math.log(above + phase)) - real(math.log(above - phase)))
+    at_wall, seen_beside = _at_wall_node(precision, jit, at), _seen_node(lattice, precision, jit)
+    over = _over_node(precision, jit)
+
+    def distance(phase):
+        """Of fluids that are exchanged, alike to the last digit."""
+        size = abs(phase)
+        found = real(math.log((above + size) / (above - size)))
+        return found if phase > zero else -found
+
+    distance = jit(distance)
 
     def divergence(neighbours, n, parameters):
         own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
@@ -380,24 +405,31 @@ def _draw_node(lattice, precision, jit, at):
         wall_x = two * (sine * ahead[0] - cosine * wall[0]) - own_x
         wall_y = two * (sine * ahead[1] - cosine * wall[1]) - own_y
         wall_z = two * (sine * ahead[2] - cosine * wall[2]) - own_z
-        beyond, cotangent = parameters[ending][n] if is_met else nowhere, cosine / sine
-        gx, gy, gz, wide_x, wide_y, wide_z, seen = zero, zero, zero, zero, zero, zero, one
+        beyond = parameters[ending][n] if is_met else nowhere
+        gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
+        xx, yy, zz, xy, xz, yz = zero, zero, zero, zero, zero, zero
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
             if beyond & (1 << k):
                 nx, ny, nz = wall_x, wall_y, wall_z
-                seen -= lacking(k, wall, ahead, cosine, sine, cotangent)
-            if nx < none:
+                xx += w[k + 1] * cx[k + 1] * cx[k + 1]
+                yy += w[k + 1] * cy[k + 1] * cy[k + 1]
+                zz += w[k + 1] * cz[k + 1] * cz[k + 1]
+                xy += w[k + 1] * cx[k + 1] * cy[k + 1]
+                xz += w[k + 1] * cx[k + 1] * cz[k + 1]
+                yz += w[k + 1] * cy[k + 1] * cz[k + 1]
+            if (nx, ny, nz)[told_by[k]] < none:
                 gx += w[k + 1] * cx[k + 1] * (nx - own_x)
-                wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
-            if ny < none:
                 gy += w[k + 1] * cy[k + 1] * (ny - own_y)
-                wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
-            if nz < none:
                 gz += w[k + 1] * cz[k + 1] * (nz - own_z)
+                wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
+                wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
-        spread = gx / max(wide_x, least_width) + gy / max(wide_y, least_width) + gz / max(wide_z, least_width)
-        return spread / max(seen, half)
+        along_x, along_y, along_z = over(gx, gy, gz, wide_x, wide_y, wide_z)
+        spread = along_x + along_y + along_z
+        if is_met:
+            spread /= max(seen_beside((xx, yy, zz, xy, xz, yz), wall, ahead, cosine, sine), half)
+        return spread
 
     divergence = jit(unroll(divergence))
 
@@ -415,7 +447,7 @@ DRAW = Operator(
     "two-fluid-tension",
     _draw,
     _draw_node,
-    named(PHASE, STEEPNESS, STRENGTH, TENSION, COTANGENT, ENDING, *NORMAL, *WALL_NORMAL),
+    named(PHASE, STEEPNESS, STRENGTH, TENSION, COSINE, ENDING, *NORMAL, *WALL_NORMAL),
 )
 
 

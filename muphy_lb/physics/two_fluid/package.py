@@ -25,7 +25,7 @@ from muphy_lb.physics.package import Physics
 from muphy_lb.physics.two_fluid.amounts import ADVANCE, INTEGERS, KEPT_BACK, OPENING, PLATE, UNITS, WALL
 from muphy_lb.physics.two_fluid.observers import FLOWS, TwoFluidSeries, second_saturation
 from muphy_lb.physics.two_fluid.operators import (
-    COTANGENT,
+    COSINE,
     DRAW,
     DRIFT,
     ENDING,
@@ -210,7 +210,7 @@ class TwoFluid(Physics):
         fluidity = [1.0 / (2.0 * viscosity / float(flow.lattice.cs2)) for viscosity in self.viscosities]
         fluid = replace(flow.fluid, rates=(*flow.fluid.rates, *fluidity), closure=MIXTURE)
         momentum: dict[str, Value] = {name: FieldValue(name) for name in MOMENTUM_FIELDS}
-        names = *AMOUNTS, PHASE, WIDER_PHASE, STEEPNESS, STRENGTH, *NORMAL, *DRIFT, ENTERING, COTANGENT, ENDING
+        names = *AMOUNTS, PHASE, WIDER_PHASE, STEEPNESS, STRENGTH, *NORMAL, *DRIFT, ENTERING, COSINE, ENDING
         own: dict[str, Value] = {name: FieldValue(name) for name in (*names, *WALL_NORMAL)} | momentum
         own |= {new: FieldValue(name, is_new=True) for name, new in AMOUNTS.items()} | {TENSION: self.tension}
         beside = [f"{name}{AT_NEIGHBOURS}" for name in (WIDER_PHASE, *MOMENTUM_FIELDS)]
@@ -225,7 +225,7 @@ class TwoFluid(Physics):
             stage(
                 "normal",
                 ORIENT,
-                (*beside, PHASE, STEEPNESS, COTANGENT, *WALL_NORMAL),
+                (*beside, STEEPNESS, COSINE, *WALL_NORMAL),
                 (*NORMAL, *DRIFT, STEEPNESS, STRENGTH),
             ),
             stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in NORMAL), PHASE, STEEPNESS, ENDING), (STRENGTH,)),
@@ -254,7 +254,7 @@ class TwoFluid(Physics):
             for names, outside in ((NORMAL, NO_NORMAL), (MOMENTUM_FIELDS, 0.0), (DRIFT, 0.0))
             for axis, name in enumerate(names)
         ]
-        rows = zip((*WALL_NORMAL, COTANGENT), range(4), strict=True)
+        rows = zip((*WALL_NORMAL, COSINE), range(4), strict=True)
         return (
             *(replace(amount, name=name) for name in AMOUNTS),
             Field(PHASE, is_state=True),
@@ -273,7 +273,7 @@ class TwoFluid(Physics):
         return share
 
     def _at_walls(self, row: int, domain: LocalDomain) -> np.ndarray:
-        """(n,) component of the normal of the wall beside the nodes of a rank, or cotangent of its angle; 0 away from
+        """(n,) component of the normal of the wall beside the nodes of a rank, or cosine of its angle; 0 away from
         walls."""
         number, values = self._walls
         if not number.size:

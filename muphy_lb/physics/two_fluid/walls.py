@@ -22,7 +22,8 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
         angles_deg: (W + 1,) contact angles of the labelled walls, and of all others.
 
     Returns:
-        (m,) numbers of the nodes, and (4, m) unit normals into the fluid and cotangents of the contact angle.
+        (m,) numbers of the nodes, and (4, m) unit normals into the fluid and cosines of the contact angle, whose
+        cotangent is the mean of those of all walls beside the node.
     """
     codes = NeighbourSearch(nodes).table(lattice.c[1:])
     of_wall = (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
@@ -35,7 +36,8 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
     normal = _smoothed(nodes, beside)
     size = np.linalg.norm(normal, axis=0)
     normal = np.where(size > 1e-6, normal, own)
-    return beside, np.stack([*(normal / np.maximum(np.linalg.norm(normal, axis=0), 1e-30)), cotangent])
+    cosine = cotangent / np.sqrt(1.0 + cotangent * cotangent)
+    return beside, np.stack([*(normal / np.maximum(np.linalg.norm(normal, axis=0), 1e-30)), cosine])
 
 
 def ending_links(lattice: Lattice, domain: LocalDomain) -> np.ndarray:
