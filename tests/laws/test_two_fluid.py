@@ -547,10 +547,3 @@ def test_a_wall_has_its_own_angle():
     assert "capillary number of what enters 0.3: a tenth" in solver.describe()
     cosine = solver.local_field("contact_cosine")
     assert sorted(np.unique(np.round(cosine, 6))) == pytest.approx([-0.5, 0.0, 0.5], abs=1e-5)
-
-
-def test_links_into_walls_are_known_by_bits():
-    solver = Solver(case_from_dict(FLOW | {"geometry": channel(4, 5)}))
-    ending = solver.local_field("links_ending").astype(int)
-    down, up = (sum(1 << k for k, (_, y, _) in enumerate(solver.lattice.c[1:]) if y == side) for side in (-1, 1))
-    assert sorted(ending) == [0] * 12 + sorted([down] * 4 + [up] * 4)

@@ -31,7 +31,9 @@ from muphy_lb.physics.two_fluid.operators import (
     DRIFT,
     ENTERING,
     FIRST,
+    MIXING,
     NEW_FIRST,
+    NEW_MIXING,
     NEW_SECOND,
     NORMAL,
     PHASE,
@@ -59,7 +61,7 @@ ALMOST_FIRST = 0.9
 """Phase of a node below which a porous plate is closed to it."""
 
 
-GATHERED = 5
+GATHERED = 6
 """Numbers that a node gathers beyond each link."""
 
 
@@ -68,8 +70,8 @@ def _sent(own, along_u, pressed, lattice: Lattice) -> np.ndarray:
     return np.floor(float(lattice.w[1]) * (own * (1.0 + along_u / float(lattice.cs2)) + pressed) + 0.5)
 
 
-def _mixing(first, second) -> np.ndarray:
-    """(n,) square root of N_a N_b / (N_a + N_b)."""
+def mixing(first, second) -> np.ndarray:
+    """(n,) square root of N_a N_b / (N_a + N_b), from the amounts as real numbers."""
     is_mixed = (first > 0.0) & (second > 0.0)
     return np.sqrt(np.where(is_mixed, first * second / np.where(is_mixed, first + second, 1.0), 0.0))
 
@@ -89,9 +91,9 @@ def _advance(neighbours, n, lattice, parameters):
         beyond, there = amounts[0][near], [values[near].astype(real) for values in amounts]
         turned = 0.5 * SHARPNESS * (normal[axis][n] + normal[axis][near])
         drifts = 0.5 / float(own_lattice.cs2) * (drift[axis][n] + drift[axis][near])
-        mixing = _mixing(*here) * _mixing(*there)
-        drifts = np.where(mixing > LEAST_MIXING * UNITS[real], drifts, 0.0)
-        pressed = sign * (turned * (1.0 + turned * turned / 6.0) + drifts) * mixing
+        mixed = parameters[MIXING][n] * parameters[MIXING][near]
+        drifts = np.where(mixed > LEAST_MIXING * UNITS[real], drifts, 0.0)
+        pressed = sign * (turned * (1.0 + turned * turned / 6.0) + drifts) * mixed
         for colour, towards in enumerate((1.0, -1.0)):
             parts = [
                 _sent(own[colour], way * momentum[axis][at], way * sign * towards * pressed, own_lattice)
@@ -103,6 +105,7 @@ def _advance(neighbours, n, lattice, parameters):
     for name, values, change in zip((NEW_FIRST, NEW_SECOND), amounts, changes, strict=True):
         parameters[name][n] = values[n] + change
     a, b = (parameters[name][n].astype(real) for name in (NEW_FIRST, NEW_SECOND))
+    parameters[NEW_MIXING][n] = mixing(a, b)
     parameters[PHASE][n] = (a - b) / np.maximum(a + b, 1.0)
     parameters[WIDER_PHASE][n] = wider(parameters[PHASE][n].astype(float))
 
@@ -110,13 +113,14 @@ def _advance(neighbours, n, lattice, parameters):
 def _advance_node(lattice, precision, jit, at):
     """All is read before anything depends on what was read, so that a thread waits for memory once."""
     real, one = precision.real, precision.real(1)
-    first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
+    first, second, mixing = (at[name] for name in (FIRST, SECOND, MIXING))
+    new_first, new_second, new_mixing = (at[name] for name in (NEW_FIRST, NEW_SECOND, NEW_MIXING))
     phase, wider_phase, entering = at[PHASE], at[WIDER_PHASE], at[ENTERING]
     flow_x, flow_y, flow_z = (at[name] for name in MOMENTUM_FIELDS)
     normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
     drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
     links, known, root = axis_links(lattice), known_node(precision, jit), root_node(precision, jit)
-    mixing, is_kept_back = _mixing_node(precision, jit), _kept_back_node(lattice, precision, jit, at)
+    mixing_of, is_kept_back = _mixing_node(precision, jit), _kept_back_node(lattice, precision, jit, at)
     gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
     lost = _summed([_lost_node(link, part, lattice, precision, jit) for part, link in enumerate(links)], jit)
     through_openings = _summed([_opened_node(link, part, precision, jit) for part, link in enumerate(links)], jit)
@@ -128,9 +132,9 @@ def _advance_node(lattice, precision, jit, at):
         normal = parameters[normal_x][n], parameters[normal_y][n], parameters[normal_z][n]
         drift = parameters[drift_x][n], parameters[drift_y][n], parameters[drift_z][n]
         beside = gathered(neighbours, parameters)
-        own = real(a), real(b)
+        own, mixed = (real(a), real(b)), parameters[mixing][n]
         unit = known(normal[0]), known(normal[1]), known(normal[2])
-        lost_a, lost_b = lost(own, flow, (unit, drift, mixing(*own)), beside)
+        lost_a, lost_b = lost(own, flow, (unit, drift, mixed), beside)
         a -= lost_a
         b -= lost_b
         if lowest(beside) == OPENING and not is_kept_back(n, parameters):
@@ -139,6 +143,7 @@ def _advance_node(lattice, precision, jit, at):
             b -= lost_b
         parameters[new_first][n] = a
         parameters[new_second][n] = b
+        parameters[new_mixing][n] = mixing_of(real(a), real(b))
         of_node = (real(a) - real(b)) / max(real(a) + real(b), one)
         parameters[phase][n] = of_node
         parameters[wider_phase][n] = of_node / (one + root(of_node))
@@ -147,22 +152,22 @@ def _advance_node(lattice, precision, jit, at):
 
 
 def _mixing_node(precision, jit):
-    """Node function ``(a, b)`` of :func:`_mixing`."""
+    """Node function ``(a, b)`` of :func:`mixing`."""
     real, zero = precision.real, precision.real(0)
     return jit(lambda a, b: real(math.sqrt(a * b / (a + b))) if a > zero and b > zero else zero)
 
 
 def _gathered_node(link: tuple[int, int, float], jit, at):
-    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow, the normal and
-    the relative velocity along it there."""
+    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link and how they mix, and the flow,
+    the normal and the relative velocity along it there."""
     k, axis, _ = link
-    first, second, flow = at[FIRST], at[SECOND], at[MOMENTUM_FIELDS[axis]]
+    first, second, mixing, flow = at[FIRST], at[SECOND], at[MIXING], at[MOMENTUM_FIELDS[axis]]
     normal, drift = at[NORMAL[axis]], at[DRIFT[axis]]
 
     def gathered(neighbours, parameters):
         near = neighbours[k]
         along = parameters[flow][near], parameters[normal][near], parameters[drift][near]
-        return parameters[first][near], parameters[second][near], *along
+        return parameters[first][near], parameters[second][near], parameters[mixing][near], *along
 
     return jit(gathered)
 
@@ -190,29 +195,26 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
     was gathered beyond all links."""
     _, axis, along_axis = link
     real, integer = precision.real, INTEGERS[precision.real]
-    sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
+    sign, half, one = real(along_axis), real(0.5), real(1)
     sixth, sharpness = real(1.0 / 6.0), real(SHARPNESS)
     per_drift = real(0.5 / float(scalar_lattice(lattice.dimension).cs2))
     least = real(LEAST_MIXING * UNITS[precision.real])
-    of_first, of_second, of_flow, of_normal, of_drift = (GATHERED * number + part for part in range(GATHERED))
-    known, mixing = known_node(precision, jit), _mixing_node(precision, jit)
-    sent = _sent_node(lattice, precision, jit)
+    parts = (GATHERED * number + part for part in range(GATHERED))
+    of_first, of_second, of_mixing, of_flow, of_normal, of_drift = parts
+    known, sent = known_node(precision, jit), _sent_node(lattice, precision, jit)
 
     def lost(own, flow, pressed, beside):
-        a, b, both = real(beside[of_first]), real(beside[of_second]), zero
-        normal, drift, mixed = pressed
-        if a > zero and b > zero and mixed > zero:
-            x = half * sharpness * (normal[axis] + known(beside[of_normal]))
-            both = x * (one + x * x * sixth)
-            mixed *= mixing(a, b)
-            if mixed > least:
-                both += per_drift * (drift[axis] + beside[of_drift])
-            both *= mixed
+        a, b, (normal, drift, mixed) = real(beside[of_first]), real(beside[of_second]), pressed
+        x = half * sharpness * (normal[axis] + known(beside[of_normal]))
+        both = x * (one + x * x * sixth)
+        mixed *= beside[of_mixing]
+        if mixed > least:
+            both += per_drift * (drift[axis] + beside[of_drift])
+        both *= mixed
         sent_a, sent_b = sent(own[0], own[1], sign * flow[axis], sign * both)
         got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
-        if beside[of_first] > LEAST_AMOUNT:
-            return integer(sent_a - got_a), integer(sent_b - got_b)
-        return nothing, nothing
+        is_there = integer(beside[of_first] > LEAST_AMOUNT)  # a product, since a branch here keeps links apart
+        return is_there * integer(sent_a - got_a), is_there * integer(sent_b - got_b)
 
     return jit(lost)
 
@@ -276,7 +278,10 @@ ADVANCE = Operator(
     "two-fluid-amounts",
     _advance,
     _advance_node,
-    named(FIRST, SECOND, NEW_FIRST, NEW_SECOND, PHASE, WIDER_PHASE, ENTERING, *MOMENTUM_FIELDS, *NORMAL, *DRIFT),
+    named(
+        *(FIRST, SECOND, MIXING, NEW_FIRST, NEW_SECOND, NEW_MIXING),
+        *(PHASE, WIDER_PHASE, ENTERING, *MOMENTUM_FIELDS, *NORMAL, *DRIFT),
+    ),
 )
 
 

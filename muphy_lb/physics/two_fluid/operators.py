@@ -38,16 +38,19 @@ from muphy_lb.operators.closures import Closure
 from muphy_lb.operators.operator import constants, named
 from muphy_lb.operators.unroll import unroll
 
-FIRST, SECOND, NEW_FIRST, NEW_SECOND = "first", "second", "new_first", "new_second"
+FIRST, SECOND, MIXING = "first", "second", "mixing"
+NEW_FIRST, NEW_SECOND, NEW_MIXING = "new_first", "new_second", "new_mixing"
 PHASE, WIDER_PHASE, STEEPNESS, STRENGTH = "phase", "wider_phase", "steepness", "strength"
 NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
 DRIFT = ("drift_x", "drift_y", "drift_z")
-COSINE, ENTERING, TENSION, ENDING = "contact_cosine", "entering_share", "tension", "links_ending"
+COSINE, ENTERING, TENSION = "contact_cosine", "entering_share", "tension"
 NOWHERE = 2.0
 """psi, the wider phase, where there is no node."""
 NO_NORMAL = 4.0
 """Each component of the normal where there is no interface, so that one tells; more than any beyond a wall that the
 interface meets."""
+NO_NODE = 5.0
+"""Each component of the normal where there is no node."""
 SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
 HALF_VOXEL = math.tanh(0.5 * SHARPNESS)
@@ -214,13 +217,11 @@ def _orient_node(lattice, precision, jit, at):
 
     def orient(neighbours, n, parameters):
         own, steep = parameters[wider_phase][n], parameters[steepness][n]
+        wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
         sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, own, parameters)
         if sx == zero and sy == zero and sz == zero and steep == zero:
             return  # what would be written is there
         gx, gy, gz = over(sx, sy, sz, wide_x, wide_y, wide_z)
-        wx, wy, wz = zero, zero, zero
-        if gx != zero or gy != zero or gz != zero:
-            wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
         if wx * wx + wy * wy + wz * wz > limit:
             across = gx * wx + gy * wy + gz * wz
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
@@ -313,7 +314,7 @@ def _draw(neighbours, n, lattice, parameters):
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG)
     ahead = tangent / np.where(is_met, along, 1.0)
     at_wall = sine * ahead - cosine * wall
-    beyond = is_met & (parameters[ENDING][n] >> np.arange(lattice.q - 1)[:, None] & 1 != 0)
+    beyond = is_met & (beside[0] > NO_NORMAL)
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
     is_known = beyond | (beside[0] < NO_NORMAL)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
@@ -384,7 +385,6 @@ def _draw_node(lattice, precision, jit, at):
     w, cx, cy, cz = constants(lattice, precision)
     zero, half, one, two = real(0), real(0.5), real(1), real(2)
     least_width, none, reach, above = (real(x) for x in (LEAST_WIDTH, NO_NORMAL, _reach(lattice), 1.0 + PURE))
-    ending, nowhere = at[ENDING], np.int32(0)
     told_by = tuple(int(np.flatnonzero(vector)[0]) for vector in lattice.c[1:])  # so that no other component is read
     steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
     x, y, z = (at[name] for name in NORMAL)
@@ -405,12 +405,11 @@ def _draw_node(lattice, precision, jit, at):
         wall_x = two * (sine * ahead[0] - cosine * wall[0]) - own_x
         wall_y = two * (sine * ahead[1] - cosine * wall[1]) - own_y
         wall_z = two * (sine * ahead[2] - cosine * wall[2]) - own_z
-        beyond = parameters[ending][n] if is_met else nowhere
         gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
         xx, yy, zz, xy, xz, yz = zero, zero, zero, zero, zero, zero
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
-            if beyond & (1 << k):
+            if is_met & ((nx, ny, nz)[told_by[k]] > none):
                 nx, ny, nz = wall_x, wall_y, wall_z
                 xx += w[k + 1] * cx[k + 1] * cx[k + 1]
                 yy += w[k + 1] * cy[k + 1] * cy[k + 1]
@@ -447,7 +446,7 @@ DRAW = Operator(
     "two-fluid-tension",
     _draw,
     _draw_node,
-    named(PHASE, STEEPNESS, STRENGTH, TENSION, COSINE, ENDING, *NORMAL, *WALL_NORMAL),
+    named(PHASE, STEEPNESS, STRENGTH, TENSION, COSINE, *NORMAL, *WALL_NORMAL),
 )
 
 

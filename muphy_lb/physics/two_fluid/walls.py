@@ -3,8 +3,6 @@
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from muphy_lb.domain import LocalDomain
-from muphy_lb.domain.local import CHUNK_NODES
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import Lattice
@@ -38,16 +36,6 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
     normal = np.where(size > 1e-6, normal, own)
     cosine = cotangent / np.sqrt(1.0 + cotangent * cotangent)
     return beside, np.stack([*(normal / np.maximum(np.linalg.norm(normal, axis=0), 1e-30)), cosine])
-
-
-def ending_links(lattice: Lattice, domain: LocalDomain) -> np.ndarray:
-    """(n,) bits of the links of the nodes of a rank, those of a lattice in order, that lead into walls and openings."""
-    found = np.zeros(domain.n_nodes, dtype=np.int32)
-    for first in range(0, domain.n_nodes, CHUNK_NODES):
-        chunk = slice(first, min(first + CHUNK_NODES, domain.n_nodes))
-        for k, codes in enumerate(domain.neighbours_with_ghosts(lattice.c[1:], chunk)):
-            found[chunk] |= (codes < 0).astype(np.int32) << k
-    return found
 
 
 def _smoothed(nodes: NodeList, chosen: np.ndarray) -> np.ndarray:
