@@ -45,7 +45,7 @@ NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y",
 DRIFT = ("drift_x", "drift_y", "drift_z")
 COSINE, ENTERING, TENSION = "contact_cosine", "entering_share", "tension"
 NOWHERE = 2.0
-"""psi, the wider phase, where there is no node."""
+"""psi, the wider phase, and each component of the momentum where there is no node."""
 NO_NORMAL = 4.0
 """Each component of the normal where there is no interface, so that one tells; more than any beyond a wall that the
 interface meets."""
@@ -216,11 +216,11 @@ def _orient_node(lattice, precision, jit, at):
     drift = _drift_node(lattice, precision, jit, at)
 
     def orient(neighbours, n, parameters):
-        own, steep = parameters[wider_phase][n], parameters[steepness][n]
+        own, had_none = parameters[wider_phase][n], parameters[x][n] >= none
         wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
         sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, own, parameters)
-        if sx == zero and sy == zero and sz == zero and steep == zero:
-            return  # what would be written is there
+        if had_none and sx == zero and sy == zero and sz == zero:
+            return
         gx, gy, gz = over(sx, sy, sz, wide_x, wide_y, wide_z)
         if wx * wx + wy * wy + wz * wz > limit:
             across = gx * wx + gy * wy + gz * wz
@@ -234,6 +234,8 @@ def _orient_node(lattice, precision, jit, at):
                 gy = ey + per_width * (sy - xy * ex - wide_y * ey - yz * ez)
                 gz = ez + per_width * (sz - xz * ex - yz * ey - wide_z * ez)
         size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
+        if had_none and size <= flat:
+            return  # what would be written is there
         nx, ny, nz, steep = none, none, none, zero
         if size > flat:
             per, narrowed = one / size, one / (one + own * own)
@@ -259,25 +261,23 @@ def _drift_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, nx, ny, nz, parameters)``: how much faster the first fluid is than the second."""
     real = precision.real
     nowhere, zero, least, apart, fastest = (real(x) for x in (NOWHERE, 0.0, LEAST_WIDTH, APART, FASTEST_DRIFT))
-    wider_phase, (flow_x, flow_y, flow_z) = at[WIDER_PHASE], (at[name] for name in MOMENTUM_FIELDS)
+    flow_x, flow_y, flow_z = (at[name] for name in MOMENTUM_FIELDS)
     links = tuple(k for k, *_ in axis_links(lattice))
     cx, cy, cz = (tuple(each[k + 1] for k in links) for each in constants(lattice, precision)[1:])
     count = len(links)
 
     def drift(neighbours, n, nx, ny, nz, parameters):
-        known = [zero] * count
         there_x = [zero] * count
         there_y = [zero] * count
         there_z = [zero] * count
         for k in range(count):
-            known[k] = parameters[wider_phase][neighbours[links[k]]]
             there_x[k] = parameters[flow_x][neighbours[links[k]]]
             there_y[k] = parameters[flow_y][neighbours[links[k]]]
             there_z[k] = parameters[flow_z][neighbours[links[k]]]
         ux, uy, uz = parameters[flow_x][n], parameters[flow_y][n], parameters[flow_z][n]
         vx, vy, vz, width = zero, zero, zero, zero
         for k in range(count):
-            if known[k] < nowhere:
+            if there_x[k] < nowhere:
                 along = cx[k] * nx + cy[k] * ny + cz[k] * nz
                 vx += along * (there_x[k] - ux)
                 vy += along * (there_y[k] - uy)
@@ -334,26 +334,22 @@ def _reach(lattice: Lattice) -> float:
     return 0.5 / SHARPNESS / (lattice.dimension - 1)
 
 
-def _at_wall_node(precision, jit, at):
-    """Node function ``(nx, ny, nz, n, parameters)``: whether the interface of a node meets a wall, the normal of the
-    wall, the direction along it in which the interface lies, and cosine and sine of the contact angle."""
+def _at_wall_node(precision, jit):
+    """Node function ``(nx, ny, nz, wall, cosine)``: whether the interface of a node meets a wall, the direction along
+    the wall in which it lies, and cosine and sine of the contact angle."""
     real = precision.real
     zero, one, half, share = real(0), real(1), real(0.5), real(ALONG)
-    cosine_at = at[COSINE]
-    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
 
-    def at_wall(nx, ny, nz, n, parameters):
-        wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
-        if wx * wx + wy * wy + wz * wz <= half:
-            return False, (wx, wy, wz), (zero, zero, zero), zero, one
-        across = nx * wx + ny * wy + nz * wz
-        tx, ty, tz = nx - across * wx, ny - across * wy, nz - across * wz
-        along = real(math.sqrt(tx * tx + ty * ty + tz * tz))
-        if along <= share:
-            return False, (wx, wy, wz), (zero, zero, zero), zero, one
-        cosine, per = parameters[cosine_at][n], one / along
-        sine = real(math.sqrt(one - cosine * cosine))
-        return True, (wx, wy, wz), (tx * per, ty * per, tz * per), cosine, sine
+    def at_wall(nx, ny, nz, wall, cosine):
+        wx, wy, wz = wall
+        if wx * wx + wy * wy + wz * wz > half:
+            across = nx * wx + ny * wy + nz * wz
+            tx, ty, tz = nx - across * wx, ny - across * wy, nz - across * wz
+            along = real(math.sqrt(tx * tx + ty * ty + tz * tz))
+            if along > share:
+                per, sine = one / along, real(math.sqrt(one - cosine * cosine))
+                return True, (tx * per, ty * per, tz * per), cosine, sine
+        return False, (zero, zero, zero), zero, one
 
     return jit(at_wall)
 
@@ -386,9 +382,9 @@ def _draw_node(lattice, precision, jit, at):
     zero, half, one, two = real(0), real(0.5), real(1), real(2)
     least_width, none, reach, above = (real(x) for x in (LEAST_WIDTH, NO_NORMAL, _reach(lattice), 1.0 + PURE))
     told_by = tuple(int(np.flatnonzero(vector)[0]) for vector in lattice.c[1:])  # so that no other component is read
-    steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
-    x, y, z = (at[name] for name in NORMAL)
-    at_wall, seen_beside = _at_wall_node(precision, jit, at), _seen_node(lattice, precision, jit)
+    steepness, strength, tension, phase, cosine = (at[name] for name in (STEEPNESS, STRENGTH, TENSION, PHASE, COSINE))
+    (x, y, z), (wall_x, wall_y, wall_z) = ([at[name] for name in names] for names in (NORMAL, WALL_NORMAL))
+    at_wall, seen_beside = _at_wall_node(precision, jit), _seen_node(lattice, precision, jit)
     over = _over_node(precision, jit)
 
     def distance(phase):
@@ -399,24 +395,11 @@ def _draw_node(lattice, precision, jit, at):
 
     distance = jit(distance)
 
-    def divergence(neighbours, n, parameters):
-        own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
-        is_met, wall, ahead, cosine, sine = at_wall(own_x, own_y, own_z, n, parameters)
-        wall_x = two * (sine * ahead[0] - cosine * wall[0]) - own_x
-        wall_y = two * (sine * ahead[1] - cosine * wall[1]) - own_y
-        wall_z = two * (sine * ahead[2] - cosine * wall[2]) - own_z
+    def divergence(neighbours, own_x, own_y, own_z, wall, cosine_there, parameters):
         gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
-        xx, yy, zz, xy, xz, yz = zero, zero, zero, zero, zero, zero
+        fx, fy, fz, xx, yy, zz, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
-            if is_met & ((nx, ny, nz)[told_by[k]] > none):
-                nx, ny, nz = wall_x, wall_y, wall_z
-                xx += w[k + 1] * cx[k + 1] * cx[k + 1]
-                yy += w[k + 1] * cy[k + 1] * cy[k + 1]
-                zz += w[k + 1] * cz[k + 1] * cz[k + 1]
-                xy += w[k + 1] * cx[k + 1] * cy[k + 1]
-                xz += w[k + 1] * cx[k + 1] * cz[k + 1]
-                yz += w[k + 1] * cy[k + 1] * cz[k + 1]
             if (nx, ny, nz)[told_by[k]] < none:
                 gx += w[k + 1] * cx[k + 1] * (nx - own_x)
                 gy += w[k + 1] * cy[k + 1] * (ny - own_y)
@@ -424,18 +407,37 @@ def _draw_node(lattice, precision, jit, at):
                 wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
                 wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
-        along_x, along_y, along_z = over(gx, gy, gz, wide_x, wide_y, wide_z)
-        spread = along_x + along_y + along_z
+            if (nx, ny, nz)[told_by[k]] > none:
+                fx += w[k + 1] * cx[k + 1]
+                fy += w[k + 1] * cy[k + 1]
+                fz += w[k + 1] * cz[k + 1]
+                xx += w[k + 1] * cx[k + 1] * cx[k + 1]
+                yy += w[k + 1] * cy[k + 1] * cy[k + 1]
+                zz += w[k + 1] * cz[k + 1] * cz[k + 1]
+                xy += w[k + 1] * cx[k + 1] * cy[k + 1]
+                xz += w[k + 1] * cx[k + 1] * cz[k + 1]
+                yz += w[k + 1] * cy[k + 1] * cz[k + 1]
+        is_met, ahead, cosine, sine = at_wall(own_x, own_y, own_z, wall, cosine_there)
+        seen = one
         if is_met:
-            spread /= max(seen_beside((xx, yy, zz, xy, xz, yz), wall, ahead, cosine, sine), half)
-        return spread
+            gx += two * fx * (sine * ahead[0] - cosine * wall[0] - own_x)
+            gy += two * fy * (sine * ahead[1] - cosine * wall[1] - own_y)
+            gz += two * fz * (sine * ahead[2] - cosine * wall[2] - own_z)
+            wide_x += xx
+            wide_y += yy
+            wide_z += zz
+            seen = max(seen_beside((xx, yy, zz, xy, xz, yz), wall, ahead, cosine, sine), half)
+        along_x, along_y, along_z = over(gx, gy, gz, wide_x, wide_y, wide_z)
+        return (along_x + along_y + along_z) / seen
 
     divergence = jit(unroll(divergence))
 
     def draw(neighbours, n, parameters):
         steep, of_node = parameters[steepness][n], parameters[phase][n]
         if steep > zero:
-            spread = divergence(neighbours, n, parameters)
+            own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
+            wall = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
+            spread = divergence(neighbours, own_x, own_y, own_z, wall, parameters[cosine][n], parameters)
             carried = max(one - reach * distance(of_node) * spread, half)
             parameters[strength][n] = -parameters[tension] * spread / carried * steep
 

@@ -227,7 +227,7 @@ class TwoFluid(Physics):
             stage(
                 "normal",
                 ORIENT,
-                (*beside, STEEPNESS, COSINE, *WALL_NORMAL),
+                (*beside, COSINE, *WALL_NORMAL),
                 (*NORMAL, *DRIFT, STEEPNESS, STRENGTH),
             ),
             stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in NORMAL), PHASE, STEEPNESS), (STRENGTH,)),
@@ -253,7 +253,7 @@ class TwoFluid(Physics):
         )
         vectors = [
             (name, outside, axis < self._lattice.dimension)
-            for names, outside in ((NORMAL, NO_NODE), (MOMENTUM_FIELDS, 0.0), (DRIFT, 0.0))
+            for names, outside in ((NORMAL, NO_NODE), (MOMENTUM_FIELDS, NOWHERE), (DRIFT, 0.0))
             for axis, name in enumerate(names)
         ]
         rows = zip((*WALL_NORMAL, COSINE), range(4), strict=True)
