@@ -187,31 +187,16 @@ def _differences_node(lattice, precision, jit, wider_phase: int):
     return jit(unroll(sums))
 
 
-def _over_node(precision, jit):
-    """Node function ``(x, y, z, wide_x, wide_y, wide_z)``: slopes from the sums along each axis, with one division."""
-    real = precision.real
-    one, least = real(1), real(LEAST_WIDTH)
-
-    def over(x, y, z, wide_x, wide_y, wide_z):
-        wide_x, wide_y, wide_z = max(wide_x, least), max(wide_y, least), max(wide_z, least)
-        both = wide_x * wide_y
-        per = one / (both * wide_z)
-        per_z = per * wide_z
-        return x * wide_y * per_z, y * wide_x * per_z, z * both * per
-
-    return jit(over)
-
-
 def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
-    flat, share, steepened = real(FLAT), real(ALONG), real(STEEPENED)
+    flat, share, least_width, steepened = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(STEEPENED)
     none = real(NO_NORMAL)
     half_sharpness = real(0.5 * SHARPNESS)
     steepness, strength, cosine, wider_phase = (at[name] for name in (STEEPNESS, STRENGTH, COSINE, WIDER_PHASE))
     x, y, z = (at[name] for name in NORMAL)
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
-    sums, over = _differences_node(lattice, precision, jit, wider_phase), _over_node(precision, jit)
+    sums = _differences_node(lattice, precision, jit, wider_phase)
     drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
     drift = _drift_node(lattice, precision, jit, at)
 
@@ -221,7 +206,9 @@ def _orient_node(lattice, precision, jit, at):
         sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, own, parameters)
         if had_none and sx == zero and sy == zero and sz == zero:
             return
-        gx, gy, gz = over(sx, sy, sz, wide_x, wide_y, wide_z)
+        width_x, width_y, width_z = max(wide_x, least_width), max(wide_y, least_width), max(wide_z, least_width)
+        per = one / (width_x * width_y * width_z)
+        gx, gy, gz = per * sx * width_y * width_z, per * sy * width_x * width_z, per * sz * width_x * width_y
         if wx * wx + wy * wy + wz * wz > limit:
             across = gx * wx + gy * wy + gz * wz
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
@@ -376,24 +363,16 @@ def _seen_node(lattice, precision, jit):
     return jit(seen)
 
 
-def _draw_node(lattice, precision, jit, at):
+def _divergence_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, own_x, own_y, own_z, wall, cosine, parameters)``: a rise and a width, whose ratio is
+    the divergence of the normal. Walls come behind the sums, so that no neighbour waits for what is read of them."""
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
     zero, half, one, two = real(0), real(0.5), real(1), real(2)
-    least_width, none, reach, above = (real(x) for x in (LEAST_WIDTH, NO_NORMAL, _reach(lattice), 1.0 + PURE))
+    least_width, none = real(LEAST_WIDTH), real(NO_NORMAL)
     told_by = tuple(int(np.flatnonzero(vector)[0]) for vector in lattice.c[1:])  # so that no other component is read
-    steepness, strength, tension, phase, cosine = (at[name] for name in (STEEPNESS, STRENGTH, TENSION, PHASE, COSINE))
-    (x, y, z), (wall_x, wall_y, wall_z) = ([at[name] for name in names] for names in (NORMAL, WALL_NORMAL))
+    x, y, z = (at[name] for name in NORMAL)
     at_wall, seen_beside = _at_wall_node(precision, jit), _seen_node(lattice, precision, jit)
-    over = _over_node(precision, jit)
-
-    def distance(phase):
-        """Of fluids that are exchanged, alike to the last digit."""
-        size = abs(phase)
-        found = real(math.log((above + size) / (above - size)))
-        return found if phase > zero else -found
-
-    distance = jit(distance)
 
     def divergence(neighbours, own_x, own_y, own_z, wall, cosine_there, parameters):
         gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
@@ -427,19 +406,36 @@ def _draw_node(lattice, precision, jit, at):
             wide_y += yy
             wide_z += zz
             seen = max(seen_beside((xx, yy, zz, xy, xz, yz), wall, ahead, cosine, sine), half)
-        along_x, along_y, along_z = over(gx, gy, gz, wide_x, wide_y, wide_z)
-        return (along_x + along_y + along_z) / seen
+        wide_x, wide_y, wide_z = max(wide_x, least_width), max(wide_y, least_width), max(wide_z, least_width)
+        rise = wide_z * (gx * wide_y + gy * wide_x) + wide_x * wide_y * gz
+        return rise, wide_x * wide_y * wide_z * seen
 
-    divergence = jit(unroll(divergence))
+    return jit(unroll(divergence))
+
+
+def _draw_node(lattice, precision, jit, at):
+    real = precision.real
+    zero, half, reach, above = (real(x) for x in (0.0, 0.5, _reach(lattice), 1.0 + PURE))
+    steepness, strength, tension, phase, cosine = (at[name] for name in (STEEPNESS, STRENGTH, TENSION, PHASE, COSINE))
+    (x, y, z), (wall_x, wall_y, wall_z) = ([at[name] for name in names] for names in (NORMAL, WALL_NORMAL))
+    divergence = _divergence_node(lattice, precision, jit, at)
+
+    def distance(phase):
+        """Of fluids that are exchanged, alike to the last digit."""
+        size = abs(phase)
+        found = real(math.log((above + size) / (above - size)))
+        return found if phase > zero else -found
+
+    distance = jit(distance)
 
     def draw(neighbours, n, parameters):
         steep, of_node = parameters[steepness][n], parameters[phase][n]
         if steep > zero:
             own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
             wall = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
-            spread = divergence(neighbours, own_x, own_y, own_z, wall, parameters[cosine][n], parameters)
-            carried = max(one - reach * distance(of_node) * spread, half)
-            parameters[strength][n] = -parameters[tension] * spread / carried * steep
+            rise, width = divergence(neighbours, own_x, own_y, own_z, wall, parameters[cosine][n], parameters)
+            carried = max(width - reach * distance(of_node) * rise, half * width)
+            parameters[strength][n] = -parameters[tension] * steep * rise / carried
 
     return jit(draw)
 
