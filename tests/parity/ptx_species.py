@@ -1,4 +1,4 @@
-"""Compiles kernels of species, dispersion and two fluids to PTX without a GPU, and prints the names of those that compile.
+"""Compiles kernels of species, dispersion and two fluids to PTX without a GPU, and prints names of those that compile.
 
 Run as ``python -m tests.parity.ptx_species`` in a process of its own.
 """
