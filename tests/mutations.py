@@ -93,8 +93,8 @@ dispersion: muphy_lb/operators/scalar_transport.py: tests/laws/test_dispersion.p
 - values[first + ahead] -= zero if walled & into_behind else values[ahead]
 + values[first + ahead] -= values[ahead]
 two fluids: muphy_lb/physics/two_fluid/amounts.py: tests/laws/test_two_fluid.py
-- return sent_a - got_a, sent_b - got_b
-+ return sent_a - got_b, sent_b - got_b
+- is_there * integer(sent_a - got_a),
++ is_there * integer(sent_a - got_b),
 porous media: muphy_lb/operators/darcy.py: tests/laws/test_porous_medium.py
 - share = one / (one + half * gamma)
 + share = one / (one + gamma)

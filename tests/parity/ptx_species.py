@@ -1,4 +1,4 @@
-"""Compiles kernels of species and of dispersion to PTX without a GPU, and prints the names of those that compile.
+"""Compiles kernels of species, dispersion and two fluids to PTX without a GPU, and prints names of those that compile.
 
 Run as ``python -m tests.parity.ptx_species`` in a process of its own.
 """
@@ -21,12 +21,12 @@ WORDS, NUMBERS, FLAGS = (typeof(np.zeros(1, dtype)) for dtype in (np.uint32, np.
 
 
 def main() -> int:
-    """The stages of both physics, and what serves their boundaries, in both precisions."""
+    """The stages of these physics, and what serves boundaries of scalars, in both precisions."""
     pretend(CAPABILITY)
     for precision in (FP32, FP64):
         real = typeof(np.zeros(1, precision.real))
         compute = {"precision": precision.name}
-        cases = {name: smallest(name, compute=compute) for name in ("species", "dispersion")}
+        cases = {name: smallest(name, compute=compute) for name in ("species", "dispersion", "two_fluid")}
         for name, case in (cases | {"replay": beating(run=REPLAYED, compute=compute)}).items():
             engine = Solver(case).engine
             lattice = engine.model.lattice

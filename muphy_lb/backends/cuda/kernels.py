@@ -188,8 +188,8 @@ def _over(backend, at, tables: tuple, nodes: NodeRange, values):
     """Launch of a device function at the nodes of a range, or at the chosen ones."""
     where, skeletons = nodes.where, stage_skeletons
     if where is None:
-        arguments = tables, *_bounds(nodes), values
-        return backend.launch(skeletons.over_range(at), nodes.last - nodes.first, arguments, queue=nodes.queue)
+        kernel, arguments = skeletons.over_range(at), (tables, *_bounds(nodes), values)
+        return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue, block=LISTED_BLOCK)
     if where.among or where.array.dtype.itemsize > 1:
         return _over_chosen(backend, skeletons.over_chosen(at), (tables,), nodes, (values,))
     return _over_words(backend, skeletons.over_words(at), nodes, (tables, *_in_words(backend, nodes), values))

@@ -23,19 +23,21 @@ from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, Stage, Value
 from muphy_lb.operators import MOMENTUM_FIELDS
 from muphy_lb.parallel import NodeGather, agreed_on_root
 from muphy_lb.physics.package import Physics
-from muphy_lb.physics.two_fluid.amounts import ADVANCE, INTEGERS, KEPT_BACK, OPENING, PLATE, UNITS, WALL
-from muphy_lb.physics.two_fluid.narrow import EARLIER, STORE_CARRYING
+from muphy_lb.physics.two_fluid.amounts import ADVANCE, INTEGERS, KEPT_BACK, OPENING, PLATE, UNITS, WALL, mixing
+from muphy_lb.physics.two_fluid.narrow import EARLIER, NARROW, STORE_CARRYING, narrow_nodes
 from muphy_lb.physics.two_fluid.observers import FLOWS, TwoFluidSeries, second_saturation
 from muphy_lb.physics.two_fluid.operators import (
-    COTANGENT,
+    COSINE,
     DRAW,
     DRIFT,
-    ENDING,
     ENTERING,
     FIRST,
+    MIXING,
     MIXTURE,
     NEW_FIRST,
+    NEW_MIXING,
     NEW_SECOND,
+    NO_NODE,
     NO_NORMAL,
     NORMAL,
     NOWHERE,
@@ -49,12 +51,13 @@ from muphy_lb.physics.two_fluid.operators import (
     TENSION,
     WALL_NORMAL,
     WEIGHT,
+    WIDER_PHASE,
 )
 from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
 from muphy_lb.physics.two_fluid.structure import COLUMNS as SHAPE
 from muphy_lb.physics.two_fluid.structure import hydraulic_diameter, parts_of, structure
-from muphy_lb.physics.two_fluid.walls import ending_links, wall_normals
+from muphy_lb.physics.two_fluid.walls import wall_normals
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 from muphy_lb.setup.input_fields import Wanted, read_field
 
@@ -70,7 +73,7 @@ RATIOS = 0.01, 100.0
 """Between which the viscosity of the second fluid over that of the first one must be: as in tests of sliding layers."""
 ROUNDING = 1e-6
 """By which the phase of a file may lie beyond that of pure fluids."""
-AMOUNTS = {FIRST: NEW_FIRST, SECOND: NEW_SECOND}
+ALTERNATING = {FIRST: NEW_FIRST, SECOND: NEW_SECOND, MIXING: NEW_MIXING}
 METHOD = "start by invasion, sharp interface"
 COARSE, WIDTH = 5.0, 3.0
 """Voxels across a mean pore, below which interfaces fill much of it; width of an interface [voxels]."""
@@ -183,8 +186,8 @@ class TwoFluid(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of two copies of both amounts, and of 22 numbers of a node."""
-        return 26.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
+        """Memory of two copies of both amounts and of how they mix, and of 22 numbers and a flag of a node."""
+        return 28.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize + 1.0
 
     def check(self, view) -> None:
         """Refuse outputs that know one viscosity only; find the walls."""
@@ -222,26 +225,25 @@ class TwoFluid(Physics):
         fluidity = [1.0 / (2.0 * viscosity / float(flow.lattice.cs2)) for viscosity in self.viscosities]
         fluid = replace(flow.fluid, rates=(*flow.fluid.rates, *fluidity), closure=MIXTURE)
         momentum: dict[str, Value] = {name: FieldValue(name) for name in MOMENTUM_FIELDS}
-        own: dict[str, Value] = {
-            name: FieldValue(name) for name in (*AMOUNTS, PHASE, STEEPNESS, STRENGTH, ENTERING, COTANGENT, ENDING)
-        }
-        own |= {name: FieldValue(name) for name in (*NORMAL, *DRIFT, *WALL_NORMAL)} | momentum
-        own |= {new: FieldValue(name, is_new=True) for name, new in AMOUNTS.items()} | {TENSION: self.tension}
-        near = [f"{name}{AT_NEIGHBOURS}" for name in (*AMOUNTS, *MOMENTUM_FIELDS, *NORMAL, *DRIFT)]
+        names = *ALTERNATING, PHASE, WIDER_PHASE, STEEPNESS, STRENGTH, *NORMAL, *DRIFT, ENTERING, COSINE
+        own: dict[str, Value] = {name: FieldValue(name) for name in (*names, *WALL_NORMAL)} | momentum
+        own |= {new: FieldValue(name, is_new=True) for name, new in ALTERNATING.items()} | {TENSION: self.tension}
+        beside = [f"{name}{AT_NEIGHBOURS}" for name in (WIDER_PHASE, *MOMENTUM_FIELDS)]
+        near = [f"{name}{AT_NEIGHBOURS}" for name in (*ALTERNATING, *MOMENTUM_FIELDS, *NORMAL, *DRIFT)]
 
         def stage(name: str, operator, reads, writes) -> Stage:
             given = {parameter.name: own[parameter.name] for parameter in operator.parameters}
             return Stage(name, (operator,), given, tuple(reads), tuple(writes))
 
         stages = (
-            stage("amounts", ADVANCE, (*near, ENTERING), (*AMOUNTS, PHASE)),
+            stage("amounts", ADVANCE, (*near, ENTERING), (*ALTERNATING, PHASE, WIDER_PHASE)),
             stage(
                 "normal",
                 ORIENT,
-                (*(name + AT_NEIGHBOURS for name in (PHASE, *MOMENTUM_FIELDS)), STEEPNESS, COTANGENT, *WALL_NORMAL),
+                (*beside, COSINE, *WALL_NORMAL),
                 (*NORMAL, *DRIFT, STEEPNESS, STRENGTH),
             ),
-            stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in NORMAL), PHASE, STEEPNESS, ENDING), (STRENGTH,)),
+            stage("tension", DRAW, (*(name + AT_NEIGHBOURS for name in NORMAL), PHASE, STEEPNESS), (STRENGTH,)),
         )
         read = {name: own[name] for name in (PHASE, STRENGTH, *NORMAL)}
         flow = replace(flow, fluid=fluid, name="two fluids").pushed_by(SURFACE_FORCE, read)
@@ -250,7 +252,7 @@ class TwoFluid(Physics):
             flow = flow.pushed_by(WEIGHT, read)
         if PLATE in self._entering:
             flow = replace(flow, closed=KEPT_BACK).given({ENTERING: own[ENTERING]})
-        momentum |= {name: FieldValue(name) for name in (*EARLIER, ENDING)}
+        momentum |= {name: FieldValue(name) for name in (*EARLIER, NARROW)}
         return flow.observed_by(STORE_CARRYING, momentum).with_stages(before=stages).with_fields(*self._fields())
 
     def _fields(self) -> tuple[Field, ...]:
@@ -265,17 +267,19 @@ class TwoFluid(Physics):
         )
         vectors = [
             (name, outside, axis < self._lattice.dimension)
-            for names, outside in ((NORMAL, NO_NORMAL), (MOMENTUM_FIELDS, 0.0), (EARLIER, 0.0), (DRIFT, 0.0))
+            for names, outside in ((NORMAL, NO_NODE), (MOMENTUM_FIELDS, NOWHERE), (EARLIER, None), (DRIFT, 0.0))
             for axis, name in enumerate(names)
         ]
-        rows = zip((*WALL_NORMAL, COTANGENT), range(4), strict=True)
+        rows = zip((*WALL_NORMAL, COSINE), range(4), strict=True)
         return (
-            *(replace(amount, name=name) for name in AMOUNTS),
-            Field(PHASE, outside=NOWHERE, is_state=True),
+            *(replace(amount, name=name) for name in (FIRST, SECOND)),
+            Field(MIXING, outside=0.0, is_state=True, alternates=True, guarded=True),
+            Field(PHASE, is_state=True),
+            Field(WIDER_PHASE, outside=NOWHERE),
             *(Field(name, outside=outside, is_state=is_state) for name, outside, is_state in vectors),
             *(Field(name, is_state=True) for name in (STEEPNESS, STRENGTH)),
             Field(ENTERING, fixed=self._first_entering),
-            Field(ENDING, dtype=np.int32, fixed=partial(ending_links, self._lattice)),
+            Field(NARROW, dtype=np.uint8, fixed=partial(narrow_nodes, self._lattice)),
             *(Field(name, fixed=partial(self._at_walls, row)) for name, row in rows),
         )
 
@@ -286,7 +290,7 @@ class TwoFluid(Physics):
         return share
 
     def _at_walls(self, row: int, domain: LocalDomain) -> np.ndarray:
-        """(n,) component of the normal of the wall beside the nodes of a rank, or cotangent of its angle; 0 away from
+        """(n,) component of the normal of the wall beside the nodes of a rank, or cosine of its angle; 0 away from
         walls."""
         number, values = self._walls
         if not number.size:
@@ -300,7 +304,8 @@ class TwoFluid(Physics):
         first = np.rint(0.5 * (1.0 + phase) * full)
         at_rest = dict.fromkeys((*DRIFT, *MOMENTUM_FIELDS, *EARLIER, STEEPNESS, STRENGTH), np.zeros(1))
         at_rest |= dict.fromkeys(NORMAL, np.full(1, NO_NORMAL))
-        return at_rest | {FIRST: first, SECOND: full - first, PHASE: phase}
+        second = full - first
+        return at_rest | {FIRST: first, SECOND: second, MIXING: mixing(first, second), PHASE: phase}
 
     def _initial_phase(self, view) -> np.ndarray:
         """(n,) phase of the local nodes at the start."""

@@ -3,12 +3,9 @@
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from muphy_lb.domain import LocalDomain
-from muphy_lb.domain.local import CHUNK_NODES
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import Lattice
-from muphy_lb.physics.two_fluid.narrow import NARROW
 
 SMOOTHING = 1.5
 """Standard deviation [voxels] over which the voxels of walls are smoothed before their gradient is taken."""
@@ -23,7 +20,8 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
         angles_deg: (W + 1,) contact angles of the labelled walls, and of all others.
 
     Returns:
-        (m,) numbers of the nodes, and (4, m) unit normals into the fluid and cotangents of the contact angle.
+        (m,) numbers of the nodes, and (4, m) unit normals into the fluid and cosines of the contact angle, whose
+        cotangent is the mean of those of all walls beside the node.
     """
     codes = NeighbourSearch(nodes).table(lattice.c[1:])
     of_wall = (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
@@ -36,19 +34,8 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
     normal = _smoothed(nodes, beside)
     size = np.linalg.norm(normal, axis=0)
     normal = np.where(size > 1e-6, normal, own)
-    return beside, np.stack([*(normal / np.maximum(np.linalg.norm(normal, axis=0), 1e-30)), cotangent])
-
-
-def ending_links(lattice: Lattice, domain: LocalDomain) -> np.ndarray:
-    """(n,) bits of the links of the nodes of a rank, those of a lattice in order, that lead into walls and openings,
-    and that of narrow nodes."""
-    found = np.zeros(domain.n_nodes, dtype=np.int32)
-    for first in range(0, domain.n_nodes, CHUNK_NODES):
-        chunk = slice(first, min(first + CHUNK_NODES, domain.n_nodes))
-        for k, codes in enumerate(domain.neighbours_with_ghosts(lattice.c[1:], chunk)):
-            found[chunk] |= (codes < 0).astype(np.int32) << k
-    n_ending = sum(found >> k & 1 for k in range(lattice.q - 1))
-    return found | (3 * n_ending > lattice.q) * np.int32(NARROW)
+    cosine = cotangent / np.sqrt(1.0 + cotangent * cotangent)
+    return beside, np.stack([*(normal / np.maximum(np.linalg.norm(normal, axis=0), 1e-30)), cosine])
 
 
 def _smoothed(nodes: NodeList, chosen: np.ndarray) -> np.ndarray:
