@@ -78,8 +78,8 @@ def populations_arriving(step: StreamArrays) -> Populations:
 
 class Access(NamedTuple):
     """Device functions of one access pattern, and the size of the array of table addresses. ``own(n)``: address of row
-    0 of a node. ``find(lines, bases, n, entries)``: its table addresses; ``find_again`` the same for the store, if that
-    needs any, so that they occupy no registers in between. ``load(buffer, own, entries, f)`` and
+    0 of a node. ``find(lines, bases, n, entries)``: its table addresses; ``find_again`` the same for the store, if the
+    load needs some, too, so that they occupy no registers in between. ``load(buffer, own, entries, f)`` and
     ``store(buffer, own, entries, f)``."""
 
     own: object
@@ -102,7 +102,8 @@ def access(load_locations, store_locations, n_entries: int, precision, index_typ
     q_count = len(load_locations)
     own = device_jit(_own(q_count))
     find = device_jit(unroll(_find(n_entries, index_type)) if n_entries else _find_nothing)
-    find_again = _again(find) if any(map(is_entry, store_locations)) else device_jit(_find_nothing)
+    is_used_twice = all(any(map(is_entry, locations)) for locations in (load_locations, store_locations))
+    find_again = _again(find) if is_used_twice else device_jit(_find_nothing)
     load = device_jit(unroll(_load(*_constants(load_locations), precision.real)))
     store = device_jit(unroll(_store(*_constants(store_locations), precision.storage)))
     return Access(own, find, find_again, load, store, max(1, n_entries))
