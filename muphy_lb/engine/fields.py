@@ -143,7 +143,7 @@ class _Advanced:
         return [task for part in parts for task in self._bind_extrapolation(parity, part, nodes.queue, array)]
 
     def stencil(self, parity: int) -> StencilArrays:
-        """What advances a node in a step from array ``parity``."""
+        """The arrays of a step from array ``parity``."""
         old, new = self.arrays[parity], self.arrays[1 - parity]
         return StencilArrays(old, new, self.runs, self.table.n_entries, self.row)
 
@@ -418,7 +418,7 @@ class Fields:
         return self._advanced_by(stage).bind_beyond(parity, nodes, lambda name: self.array(FieldValue(name), parity))
 
     def advanced_by(self, stage: Stage, parity: int, values: tuple) -> Advanced:
-        """What a stage that advances a field does at a node, given the values of its parameters."""
+        """The field of a stage that advances one, given the values of its parameters."""
         return Advanced(stage.operators[0], self._advanced_by(stage).stencil(parity), values)
 
     def _advanced_by(self, stage: Stage):

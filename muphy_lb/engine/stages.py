@@ -54,7 +54,7 @@ class StageBinder:
         return [Task(stage.name, nodes.queue, launch) for launch in binder(stage, parity, nodes)]
 
     def advanced(self, stage: Stage, parity: int) -> Advanced:
-        """What a stage that advances a field does at a node."""
+        """The field of a stage that advances one."""
         return self._engine.fields.advanced_by(stage, parity, self._values(stage, parity))
 
     def _edge_of(self, nodes: NodeRange) -> NodeRange | None:

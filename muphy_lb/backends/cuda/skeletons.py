@@ -79,15 +79,11 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
     A field's own kernel is bound by instructions, and this one by memory: together they take little more than the
     bytes of both.
     """
-    collide = collide_operator.compile(lattice, precision, device_jit)
-    functions = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
-    own, find, find_again, load, store, n_entries = functions
-    update = _update(collide_operator, pattern, lattice, precision, index_type)
-    q_count, real = lattice.q, precision.real
-    finish = device_jit(_leave)
-    if behind:
-        collide, update, finish = _with_behind(collide, update, _advance(behind, lattice, precision, index_type))
-    one, five, warp, in_warp = np.uint32(1), np.uint32(5), np.uint32(32), np.uint32(31)
+    parts = _parts(collide_operator, pattern, lattice, precision, index_type, behind)
+    if threads == PAIRED:
+        return _paired(parts, lattice.q, precision.real, index_type)
+    (own, find, find_again, load, store, n_entries), collide, update, finish = parts
+    q_count, real, five, warp, in_warp = lattice.q, precision.real, np.uint32(5), np.uint32(32), np.uint32(31)
 
     @kernel_jit
     def single(old, new, lines, bases, start, step, first, last, parameters):
@@ -117,11 +113,16 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
             find_again(lines, bases, m, entries_g)
             store(new, own(m), entries_g, g)
             finish(n, parameters)
-            finish(m, parameters)
+            if m < last:
+                finish(m, parameters)
 
-    if threads != PAIRED:
-        return {SINGLE: single, DOUBLE: double}[threads]
-    store_both, find_both = store_pairs(q_count), find_pairs(n_entries, index_type)
+    return {SINGLE: single, DOUBLE: double}[threads]
+
+
+def _paired(parts, q_count, real, index_type):
+    """The kernel of threads with two consecutive nodes each."""
+    (own, _, _, load, _, n_entries), collide, _, finish = parts
+    store_both, find_both, one = store_pairs(q_count), find_pairs(n_entries, index_type), np.uint32(1)
 
     @kernel_jit
     def paired(old, new_words, lines, bases, start, step, first, last, parameters):
@@ -139,9 +140,20 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
             collide(g, m, parameters)
             store_both(new_words, own(n), f, g)
             finish(n, parameters)
-            finish(m, parameters)
+            if m < last:
+                finish(m, parameters)
 
     return paired
+
+
+def _parts(collide_operator, pattern, lattice, precision, index_type, behind: Advance | None):
+    """The access, the collision and the update of a node, and what the node does then, by parameters of all."""
+    functions = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
+    collide = collide_operator.compile(lattice, precision, device_jit)
+    update = _update(collide_operator, pattern, lattice, precision, index_type)
+    if behind:
+        return functions, *_with_behind(collide, update, _advance(behind, lattice, precision, index_type))
+    return functions, collide, update, device_jit(_leave)
 
 
 def _leave(n, parameters):
@@ -149,7 +161,7 @@ def _leave(n, parameters):
 
 
 def _with_behind(collide, update, advanced):
-    """The collision and the update of a node, and what the node does then, by parameters of both."""
+    """The same with a pair of parameters, of the collision and of the field."""
 
     def collide_first(f, n, parameters):
         collide(f, n, parameters[0])
