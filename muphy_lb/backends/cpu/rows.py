@@ -51,9 +51,12 @@ def move_row(typingctx, target, i, source, j):
     return types.void(target, i, source, j), codegen
 
 
-def _mask(builder, bits):
-    """A vector of conditions from the bits of a word. A cast of the word would take it apart bit by bit where there is
-    no AVX-512."""
+def _mask(context, builder, bits):
+    """A vector of conditions from the bits of a word. A cast of the word takes it apart bit by bit where there is no
+    AVX-512."""
+    _, _, features = context.codegen().magic_tuple()
+    if "+avx512bw" in features:
+        return builder.bitcast(bits, ir.VectorType(ir.IntType(1), WARP))
     lanes = ir.VectorType(_INT32, WARP)
     one_each = builder.insert_element(ir.Constant(lanes, ir.Undefined), bits, ir.Constant(_INT32, 0))
     everywhere = builder.shuffle_vector(one_each, ir.Constant(lanes, ir.Undefined), ir.Constant(lanes, [0] * WARP))
@@ -67,7 +70,7 @@ def move_lanes(typingctx, target, i, source, j, lanes):
 
     def codegen(context, builder, signature, arguments):
         to, i, origin, j, bits = arguments
-        mask = _mask(builder, bits)
+        mask = _mask(context, builder, bits)
         align = ir.Constant(_INT32, _element_bytes(signature.args[0]))
         pointer, row = _row_pointer(context, builder, signature.args[2], origin, j)
         loaded = [pointer, align, mask, ir.Constant(row, ir.Undefined)]
@@ -89,7 +92,7 @@ def merge_lanes(typingctx, target, i, source, j, lanes):
         align = _element_bytes(signature.args[0])
         target, row = _row_pointer(context, builder, signature.args[0], to, i)
         pointer, _ = _row_pointer(context, builder, signature.args[2], origin, j)
-        loaded = [pointer, ir.Constant(_INT32, align), _mask(builder, bits), builder.load(target, align=align)]
+        loaded = [pointer, ir.Constant(_INT32, align), _mask(context, builder, bits), builder.load(target, align=align)]
         builder.store(_call_masked(builder, "load", signature.args[2], row, loaded), target, align=align)
         return context.get_dummy_value()
 
