@@ -132,14 +132,11 @@ class StencilArrays:
 
 
 class Advanced(NamedTuple):
-    """A field that nodes advance: the operator, the arrays, and the values of the operator's parameters.
-    ``written``: pairs (i, j) of values i of the collision and j of this operator that are one array, which the
-    collision writes at the node."""
+    """A field that nodes advance: the operator, the arrays, and the values of the operator's parameters."""
 
     update: Any
     arrays: StencilArrays
     values: tuple
-    written: tuple[tuple[int, int], ...] = ()
 
 
 class ExtrapolationArrays(NamedTuple):

@@ -48,14 +48,14 @@ class StageBinder:
             nodes = edge
         binder = self._binders.get(self._engine.model.kernel_of(stage))
         if binder is None:
-            update, arrays, values, _ = self.advanced(stage, parity)
+            update, arrays, values = self.advanced(stage, parity)
             launch = self._backend.bind("advance", update, arrays, self._chosen(nodes, stage, parity), values)
             return [*self._engine.fields.bind_beyond(stage, parity, nodes), Task(stage.name, nodes.queue, launch)]
         return [Task(stage.name, nodes.queue, launch) for launch in binder(stage, parity, nodes)]
 
-    def advanced(self, stage: Stage, parity: int, written: tuple = ()) -> Advanced:
+    def advanced(self, stage: Stage, parity: int) -> Advanced:
         """The field of a stage that advances one."""
-        return self._engine.fields.advanced_by(stage, parity, self._values(stage, parity))._replace(written=written)
+        return self._engine.fields.advanced_by(stage, parity, self._values(stage, parity))
 
     def _edge_of(self, nodes: NodeRange) -> NodeRange | None:
         """The edge nodes of the range; None without any."""

@@ -24,7 +24,7 @@ from muphy_lb.backends.arrays import Advanced, NodeRange
 from muphy_lb.backends.interface import Launch
 from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, PAUSE, RECEIVE, SEND, WALLS
 from muphy_lb.engine.stages import StageBinder
-from muphy_lb.model.model import ARRIVING, NODES, VELOCITIES, Field, FieldValue, Model, Stage, Where
+from muphy_lb.model.model import ARRIVING, NODES, VELOCITIES, Field, Model, Stage, Where
 from muphy_lb.parallel.task import (
     ON_BULK,
     ON_EDGE,
@@ -254,20 +254,7 @@ class StepBinder:
 
     def behind(self, parity: int) -> Advanced | None:
         """The field that nodes advance together with the collision of a step from buffer ``parity``."""
-        return self._stages_of.advanced(self._behind, parity, self._written) if self._behind else None
-
-    @property
-    def _written(self) -> tuple[tuple[int, int], ...]:
-        """The fields of one number a node that the collision writes and that stage reads there, as of ``Advanced``."""
-        model, stage = self._model, self._behind
-        plain = {each.name for each in model.fields if each.n_rows == 1 and not each.is_vector} & set(model.stored)
-        values = [model.parameters[each.name] for each in model.collision.parameters]
-        read = [stage.parameters[each.name] for each in stage.operators[0].parameters] if stage else []
-        fields = [
-            (i, value) for i, value in enumerate(values) if isinstance(value, FieldValue) and value.field in plain
-        ]
-        others = [(j, value) for j, value in enumerate(read) if isinstance(value, FieldValue)]
-        return tuple((i, j) for i, value in fields for j, other in others if value == other)
+        return self._stages_of.advanced(self._behind, parity) if self._behind else None
 
     def bind(self, kind: StepKind) -> list[Task]:
         """The tasks of one step into the other buffer; those with nothing to do are left out."""

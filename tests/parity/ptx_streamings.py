@@ -68,7 +68,7 @@ def heated_kernels(streaming: str):
     engine = build_engine(between_walls((4, 4, 6)), setup)
     model, (stage,) = engine.model, engine.model.after
     how, values = (D3Q19, FP64, np.uint32), typeof(engine.parameters.values(model.collision, model.parameters, 0))
-    heat = skeletons.Advance(stage.operators[0], D3Q19.q - 1, False, engine._binder.behind(0).written)
+    heat = skeletons.Advance(stage.operators[0], D3Q19.q - 1, False)
     of_heat = typeof(engine.parameters.values(heat.operator, stage.parameters, 0))
     field = types.Tuple((BUFFER, BUFFER, *TABLE, types.uint32, of_heat))
     ahead = (BUFFER, BUFFER, *TABLE, types.int64, types.int64, *RANGE)

@@ -125,7 +125,7 @@ def stream_kernel(collide, arrays: records.StreamArrays, shape: Shape, backend, 
     index_type = arrays.table.index_type
     if arrays.occupied is not None:
         return skeletons.stream_collide_fluid(collide, arrays.pattern, backend.lattice, backend.precision, index_type)
-    how = behind and _how(behind.update, behind.arrays)._replace(written=behind.written)
+    how = behind and _how(behind.update, behind.arrays)
     return skeletons.stream_collide(
         collide, arrays.pattern, backend.lattice, backend.precision, index_type, shape.threads, how
     )

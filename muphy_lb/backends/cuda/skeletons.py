@@ -20,7 +20,6 @@ from muphy_lb.backends.cuda.access import (
 )
 from muphy_lb.backends.cuda.device import SIMULATOR, cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
-from muphy_lb.backends.cuda.vectors import held
 from muphy_lb.lattice.exact_sums import in_two_parts
 from muphy_lb.lattice.layout import WARP
 from muphy_lb.operators.operator import Operator
@@ -48,7 +47,6 @@ class Advance(NamedTuple):
     operator: Operator
     n_neighbours: int
     has_populations: bool
-    written: tuple = ()  #: as of :class:`muphy_lb.backends.arrays.Advanced`
 
 
 @cache
@@ -86,7 +84,6 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
         return _paired(parts, lattice.q, precision.real, index_type)
     (own, find, find_again, load, store, n_entries), collide, update, finish = parts
     q_count, real, five, warp, in_warp = lattice.q, precision.real, np.uint32(5), np.uint32(32), np.uint32(31)
-    in_turn = precision.storage is np.float16  # 3 % faster in place; with single precision 5 % slower
 
     @kernel_jit
     def single(old, new, lines, bases, start, step, first, last, parameters):
@@ -94,6 +91,7 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
         n = np.uint32(first + block * cuda.blockDim.x + cuda.threadIdx.x)
         if n < last:
             update(old, new, lines, bases, n, parameters)
+            finish(n, parameters)
 
     @kernel_jit
     def double(old, new, lines, bases, start, step, first, last, parameters):
@@ -109,12 +107,9 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
             load(old, own(n), entries_f, f)
             load(old, own(m), entries_g, g)
             collide(f, n, parameters)
-            if not in_turn:
-                collide(g, m, parameters)
+            collide(g, m, parameters)
             find_again(lines, bases, n, entries_f)
             store(new, own(n), entries_f, f)
-            if in_turn:
-                collide(g, m, parameters)
             find_again(lines, bases, m, entries_g)
             store(new, own(m), entries_g, g)
             finish(n, parameters)
@@ -157,40 +152,22 @@ def _parts(collide_operator, pattern, lattice, precision, index_type, behind: Ad
     collide = collide_operator.compile(lattice, precision, device_jit)
     update = _update(collide_operator, pattern, lattice, precision, index_type)
     if behind:
-        advanced = _advance(behind, lattice, precision, index_type)
-        return functions, *_with_behind(collide, update, advanced, behind.written)
+        return functions, *_with_behind(collide, update, _advance(behind, lattice, precision, index_type))
     return functions, collide, update, device_jit(_leave)
-
-
-def _put(number, n_written):
-    def put(own, values, n):
-        for k in range(n_written):
-            values[number[k]][n] = own[number[k]][n]
-
-    return put
 
 
 def _leave(n, parameters):
     """Do nothing more at a node."""
 
 
-def _with_behind(collide, update, advanced, written):
-    """The same with a pair of parameters, of the collision and of the field; the update of a single node does it all.
-    It keeps what the collision writes, and the field reads, in registers: written there, and read by itself, it would
-    take a tenth of what the L2 cache can pass."""
-    number, n_written = tuple(i for i, _ in written), len(written)
-    hold = device_jit(lambda values, others: (values, others)) if SIMULATOR or not written else held(written)
-    put = device_jit(unroll(_put(number, n_written)) if written else lambda own, values, n: None)
+def _with_behind(collide, update, advanced):
+    """The same with a pair of parameters, of the collision and of the field."""
 
     def collide_first(f, n, parameters):
         collide(f, n, parameters[0])
 
     def update_first(old, new, lines, bases, n, parameters):
-        values, (field, new_field, field_lines, field_bases, row, of_field) = parameters
-        own, other = hold(values, of_field)
-        update(old, new, lines, bases, n, own)
-        put(own, values, n)
-        advanced(field, new_field, field_lines, field_bases, n, row, other)
+        update(old, new, lines, bases, n, parameters[0])
 
     def finish(n, parameters):
         old, new, lines, bases, row, values = parameters[1]

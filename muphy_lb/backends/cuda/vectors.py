@@ -87,41 +87,6 @@ def _anew(typing_context, n):
     return types.uint32(types.uint32), generate
 
 
-def held(pairs):
-    """Function ``(values, others)``: two tuples with arrays of a number of this thread in the place of the arrays
-    ``values[i]`` and ``others[j]`` of each of some pairs (i, j), which are the same. The number stands at every index,
-    so that a compiler keeps it in a register."""
-
-    def hold(typing_context, values, others):
-        numbers = {i: types.Array(values[i].dtype, 1, "A") for i, _ in pairs}
-        own = types.Tuple([numbers.get(k, kind) for k, kind in enumerate(values)])
-        theirs = {j: numbers[i] for i, j in pairs}
-        other = types.Tuple([theirs.get(k, kind) for k, kind in enumerate(others)])
-
-        def generate(context, builder, signature, arguments):
-            found = {i: _number(context, builder, kind) for i, kind in numbers.items()}
-            replaced = found, {j: found[i] for i, j in pairs}
-            tuples = []
-            for given, new, kind in zip(arguments, replaced, signature.return_type, strict=True):
-                parts = [new.get(k, builder.extract_value(given, k)) for k in range(len(kind))]
-                tuples.append(context.make_tuple(builder, kind, parts))
-            return context.make_tuple(builder, signature.return_type, tuples)
-
-        return types.Tuple((own, other))(values, others), generate
-
-    return intrinsic(hold)
-
-
-def _number(context, builder, kind):
-    """An array whose elements are one number."""
-    array, size = context.make_array(kind)(context, builder), context.get_abi_sizeof(context.get_data_type(kind.dtype))
-    array.data = cgutils.alloca_once(builder, context.get_data_type(kind.dtype))
-    array.shape = cgutils.pack_array(builder, [ir.Constant(ir.IntType(64), 2**32)])
-    array.strides = cgutils.pack_array(builder, [ir.Constant(ir.IntType(64), 0)])
-    array.itemsize = ir.Constant(ir.IntType(64), size)
-    return array._getvalue()
-
-
 def _pack_halves(typing_context, low, high):
     """Two single-precision numbers, rounded to half precision, as one word."""
     signature = types.uint32(types.float32, types.float32)
