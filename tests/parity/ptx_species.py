@@ -35,7 +35,8 @@ def main() -> int:
                 values = typeof(engine.parameters.values(operator, stage.parameters, 0))
                 if engine.model.kernel_of(stage) == "advance":
                     n_entries = engine.fields.table_of(stage.name).table.n_entries
-                    kernel = skeletons.advance(operator, n_entries, True, True, lattice, precision, np.uint32)
+                    how = skeletons.Advance(operator, n_entries, True)
+                    kernel = skeletons.advance(how, True, lattice, precision, np.uint32)
                     ptx_of(kernel, (real, real, WORDS, WORDS, *[types.uint32] * 3, FLAGS, types.uint8, values))
                 elif stage.over == NODES:
                     kernel, ahead = composed(stage, stage.operators, None, None, (lattice, precision))
