@@ -17,6 +17,7 @@ from muphy_lb.geometry.slabs import slabs
 from muphy_lb.geometry.voxels import FIRST_OPENING, FLUID, MAX_OPENINGS, Opening, Voxels, wall_flag
 
 BYTES_PER_VALUE = 8
+LAYERS_AHEAD = 16  # layers whose fluid voxels are counted ahead
 LABELS_PER_CHUNK = 2**18  # labelled voxels processed at a time
 
 
@@ -111,9 +112,12 @@ def within(voxel: np.ndarray, geometry: "GeometryHeader", box_m=None, centre_m=N
 
 
 def header_ahead(voxels: Voxels, regions: tuple[str, ...]) -> GeometryHeader:
-    """The header of an image whose fluid voxels are not counted yet, with names of regions of the fluid."""
-    box = voxels.shape, voxels.spacing_m, voxels.origin_m, voxels.periodic
-    return GeometryHeader(1, *box, voxels.openings, tuple(Wall(name, 0) for name in voxels.walls), regions)
+    """The header of an image whose fluid voxels are not numbered yet, with names of regions of the fluid; the number of
+    nodes is that of fluid voxels in some of its layers, scaled."""
+    box, every = (voxels.shape, voxels.spacing_m, voxels.origin_m), -(-voxels.shape[0] // LAYERS_AHEAD)
+    n_nodes = every * int(np.count_nonzero(voxels.flags[every // 2 :: every] == FLUID))
+    walls = tuple(Wall(name, 0) for name in voxels.walls)
+    return GeometryHeader(max(1, n_nodes), *box, voxels.periodic, voxels.openings, walls, regions)
 
 
 def build_nodes(voxels: Voxels) -> NodeList:

@@ -255,7 +255,11 @@ def dilated(mask: np.ndarray, axis: int, wraps: bool) -> np.ndarray:
     return np.moveaxis(wide, 0, axis)
 
 
-@njit(cache=True)
+MARKS = "(int64[::1], boolean[::1], boolean[::1], boolean[::1])"
+"""Types of the arguments of the functions below."""
+
+
+@njit(cache=True, usually=MARKS)
 def _mark_layers(voxel, in_x, in_y, in_z):
     """Mark the layers across each axis that hold one of the voxels."""
     for i in range(voxel.size):
@@ -265,7 +269,7 @@ def _mark_layers(voxel, in_x, in_y, in_z):
         in_z[row // in_y.size] = True
 
 
-@njit(parallel=True, cache=True, usually="(int64[::1], boolean[::1], boolean[::1], boolean[::1])")
+@njit(parallel=True, cache=True, usually=MARKS)
 def _in_layers(voxel, in_x, in_y, in_z):
     """(m,) bool: whether all three layers of a voxel are marked (necessary for it to be near a node)."""
     inside = np.empty(voxel.size, dtype=np.bool_)

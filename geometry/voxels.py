@@ -9,10 +9,11 @@ the flow treats it as ``SOLID``. Openings and labelled walls share one numbering
 at ``FIRST_WALL_NUMBER``.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+import numba
 import numpy as np
-from numba import prange
 
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.base.narrow import triple
@@ -158,7 +159,11 @@ class Voxels:
 
     def count_flags(self) -> np.ndarray:
         """(256,) int64 number of voxels with each flag."""
-        return sum(_count_by_layer(slab).sum(axis=(0, 1)) for _, slab in slabs(self.flags))
+        counts = np.zeros(256, dtype=np.int64)
+        with ThreadPoolExecutor(n_threads := numba.get_num_threads()) as pool:
+            for _, slab in slabs(self.flags):
+                counts += sum(pool.map(_count, np.array_split(slab, min(n_threads, len(slab)))))
+        return counts
 
     def check_flags(self) -> "Voxels":
         """Return self; raise GeometryError if a flag is neither a fixed kind nor that of a known opening or wall."""
@@ -172,14 +177,16 @@ class Voxels:
         return self
 
 
-@njit(parallel=True, cache=True, usually="void(uint8[:,:,::1])")
-def _count_by_layer(flags):
-    """(nz, 4, 256) number of voxels with each flag in every fourth column of each layer. Increments of one counter by
-    equal neighbouring flags would be serialised; so there are four of each."""
+@njit(cache=True, nogil=True, usually="void(uint8[:,:,::1])")
+def _count(flags):
+    """(256,) number of voxels with each flag, in a function that compiles in a third of the time of a parallel one.
+    Increments of one counter by equal neighbouring flags would be serialised; so there are four of each."""
     nz, ny, nx = flags.shape
-    counts = np.zeros((nz, 4, 256), dtype=np.int64)
-    for z in prange(nz):
+    counts = np.zeros((4, 256), dtype=np.int64)
+    for z in range(nz):
         for y in range(ny):
             for x in range(nx):
-                counts[z, x % 4, flags[z, y, x]] += 1
-    return counts
+                counts[x % 4, flags[z, y, x]] += 1
+    for flag in range(256):
+        counts[0, flag] += counts[1, flag] + counts[2, flag] + counts[3, flag]
+    return counts[0]

@@ -5,9 +5,12 @@ connectivity only. Components are labelled by *runs*, maximal intervals of fluid
 fewer than the voxels.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 
+import numba
 import numpy as np
 from numba import prange
 
@@ -233,7 +236,8 @@ def pore_widths(nodes: NodeList) -> np.ndarray:
     """Shortest chord through each node along the axes and the diagonals of faces: the width of its pore there.
 
     A chord is a row of fluid voxels between two walls; its length is the number of its voxels times that of a step.
-    Between parallel walls along the axes or diagonals it is exactly their distance.
+    Between parallel walls along the axes or diagonals it is exactly their distance. Chords are found in threads of
+    Python, since the flow may use those of Numba meanwhile.
 
     Returns:
         (n,) float32 widths [voxels]; infinite where no chord ends at walls.
@@ -244,16 +248,21 @@ def pore_widths(nodes: NodeList) -> np.ndarray:
     voxel = np.asarray(nodes.voxel)
     box = np.zeros(nodes.shape, np.float32)
     box.flat[voxel] = np.inf
-    for step in HALF_LINKS:
-        _shorten(box, voxel, step[::-1].copy(), np.float32(np.linalg.norm(step)), np.array(nodes.periodic[::-1]))
+    n_threads, periodic = numba.get_num_threads(), np.array(nodes.periodic[::-1])
+    parts = list(pairwise(np.linspace(0, voxel.size, n_threads + 1).astype(int).tolist()))
+    with ThreadPoolExecutor(n_threads) as pool:
+        for step in HALF_LINKS:
+            along, length = step[::-1].copy(), np.float32(np.linalg.norm(step))
+            list(pool.map(lambda part: _shorten(box, voxel, *part, along, length, periodic), parts))  # noqa: B023
     return box.reshape(-1)[voxel]
 
 
-@njit(parallel=True, cache=True)
-def _shorten(box, voxel, step, length, periodic):
-    """Lower ``box`` to the lengths of the chords along ``step`` (z, y, x); each starts where a wall lies behind."""
+@njit(cache=True, nogil=True)
+def _shorten(box, voxel, first, last, step, length, periodic):
+    """Lower ``box`` to the lengths of the chords along ``step`` (z, y, x) that start at some of the nodes: where a wall
+    lies behind."""
     nz, ny, nx = box.shape
-    for n in prange(voxel.size):
+    for n in range(first, last):
         z, y, x = voxel[n] // (ny * nx), voxel[n] // nx % ny, voxel[n] % nx
         behind = _shifted((z, y, x), (-step[0], -step[1], -step[2]), box.shape, periodic)
         if box[behind] > 0.0 and behind[0] >= 0:

@@ -95,37 +95,40 @@ def _visit_cells(corners, low, cell, counts, position, members):
     With empty ``members`` triangles are only counted."""
     first, last = np.empty(3, np.int64), np.empty(3, np.int64)
     for n in range(len(corners)):
+        a, b, c = corners[n, 0], corners[n, 1], corners[n, 2]
         for i in range(3):
-            first[i] = np.int64((corners[n, :, i].min() - OVERSHOOT - low[i]) / cell)
-            last[i] = np.int64((corners[n, :, i].max() + OVERSHOOT - low[i]) / cell)
-        normal = _cross(corners[n, 1] - corners[n, 0], corners[n, 2] - corners[n, 0])
-        half_width = (0.5 * cell + OVERSHOOT) * np.abs(normal).sum()
-        for c in range(np.prod(last - first + 1)):
-            steps = _unravel(c, last - first + 1)
-            number = ((first[2] + steps[2]) * counts[1] + first[1] + steps[1]) * counts[0] + first[0] + steps[0]
-            middle = low + (first + steps + 0.5) * cell
-            near = abs(_dot(normal, middle - corners[n, 0])) <= half_width
+            first[i] = np.int64((min(a[i], b[i], c[i]) - OVERSHOOT - low[i]) / cell)
+            last[i] = np.int64((max(a[i], b[i], c[i]) + OVERSHOOT - low[i]) / cell)
+        normal = _normal(corners[n])
+        half_width = (0.5 * cell + OVERSHOOT) * (abs(normal[0]) + abs(normal[1]) + abs(normal[2]))
+        nx, ny, nz = last[0] - first[0] + 1, last[1] - first[1] + 1, last[2] - first[2] + 1
+        for k in range(nx * ny * nz):
+            x, y, z = first[0] + k % nx, first[1] + k // nx % ny, first[2] + k // (nx * ny)
+            number = (z * counts[1] + y) * counts[0] + x
+            near = abs(_dot(normal, _from_middle(low, cell, (x, y, z), a))) <= half_width
             if near and members.size:
                 members[position[number]] = n
             position[number] += near
 
 
 @njit(cache=True)
-def _unravel(number, size):
-    out = np.empty(3, np.int64)
-    for i in range(3):
-        out[i] = number % size[i]
-        number //= size[i]
-    return out
+def _from_middle(low, cell, place, corner):
+    """Vector from a corner to the middle of a cell."""
+    return (
+        low[0] + (place[0] + 0.5) * cell - corner[0],
+        low[1] + (place[1] + 0.5) * cell - corner[1],
+        low[2] + (place[2] + 0.5) * cell - corner[2],
+    )
 
 
 @njit(cache=True)
-def _cross(a, b):
-    out = np.empty(3)
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        out[i] = a[j] * b[k] - a[k] * b[j]
-    return out
+def _normal(triangle):
+    """Normal of a triangle, as long as twice its area. Vectors are tuples here and below: Numba compiles sums of arrays
+    for seconds."""
+    start = triangle[0]
+    ax, ay, az = triangle[1, 0] - start[0], triangle[1, 1] - start[1], triangle[1, 2] - start[2]
+    bx, by, bz = triangle[2, 0] - start[0], triangle[2, 1] - start[1], triangle[2, 2] - start[2]
+    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
 @njit(cache=True)
@@ -197,7 +200,7 @@ def _pierces(start, vector, triangle, own, edge):
     for vertex in own:
         if vertex == edge[0] or vertex == edge[1]:
             return False
-    normal = _cross(triangle[1] - triangle[0], triangle[2] - triangle[0])
+    normal = _normal(triangle)
     steepness = _dot(vector, normal) ** 2
     if steepness <= CLEAR**2 * _dot(vector, vector) * _dot(normal, normal):
         return False
@@ -210,14 +213,16 @@ def _crossed(points, triangles, edges, part, grid):
     counts, found, mesh = grid.counts, np.full((len(edges), 2), -1), (grid.corners, triangles, part)
     for n in prange(len(edges)):
         a, b = points[edges[n, 0]], points[edges[n, 1]]
-        box = np.empty((2, 3), np.int64)
+        line = a, (b[0] - a[0], b[1] - a[1], b[2] - a[2])
+        first, last = np.empty(3, np.int64), np.empty(3, np.int64)
         for i in range(3):
-            box[0, i] = np.int64((min(a[i], b[i]) - grid.low[i]) / grid.cell)
-            box[1, i] = np.int64((max(a[i], b[i]) - grid.low[i]) / grid.cell)
-        for c in range(np.prod(box[1] - box[0] + 1)):
-            step = _unravel(c, box[1] - box[0] + 1)
-            number = ((box[0, 2] + step[2]) * counts[1] + box[0, 1] + step[1]) * counts[0] + box[0, 0] + step[0]
-            _widen(found[n], grid.members[grid.start[number] : grid.start[number + 1]], (a, b - a), edges[n], mesh)
+            first[i] = np.int64((min(a[i], b[i]) - grid.low[i]) / grid.cell)
+            last[i] = np.int64((max(a[i], b[i]) - grid.low[i]) / grid.cell)
+        for z in range(first[2], last[2] + 1):
+            for y in range(first[1], last[1] + 1):
+                row = (z * counts[1] + y) * counts[0]
+                begin, end = grid.start[row + first[0]], grid.start[row + last[0] + 1]
+                _widen(found[n], grid.members[begin:end], line, edges[n], mesh)
     return found
 
 

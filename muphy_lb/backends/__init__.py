@@ -56,6 +56,14 @@ def make_backend(name: str, lattice, precision, local_rank: int = 0):
     return backend(lattice, precision, local_rank) if cls == "CudaBackend" else backend(lattice, precision)
 
 
+def load_helpers(name: str, local_rank: int) -> None:
+    """Let helpers load what they compile with for the backend that :func:`make_backend` will build, where that takes
+    long."""
+    if name == "cuda":
+        with suppress(Exception):  # whoever builds the backend tells what is wrong
+            importlib.import_module("muphy_lb.backends.cuda.kept").load_helpers(local_rank)
+
+
 def free_memory(name: str) -> float:
     """Memory [bytes] that the named backend may still take on its device."""
     if name == "cuda":

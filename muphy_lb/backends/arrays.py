@@ -131,6 +131,14 @@ class StencilArrays:
     row: int = 0
 
 
+class Advanced(NamedTuple):
+    """A field that nodes advance: the operator, the arrays, and the values of the operator's parameters."""
+
+    update: Any
+    arrays: StencilArrays
+    values: tuple
+
+
 class ExtrapolationArrays(NamedTuple):
     """Device arrays of S extrapolated values, which are stored contiguously: ``index`` and ``weight`` (4 S,),
     ``constant`` (S,)."""

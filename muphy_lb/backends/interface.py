@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from muphy_lb.backends.arrays import StreamArrays
+from muphy_lb.backends.arrays import Advanced, StreamArrays
 from muphy_lb.base.errors import BackendError
 from muphy_lb.base.precision import Precision
 from muphy_lb.domain import AddressTable, NodeNeighbours, Pattern
@@ -143,10 +143,11 @@ class Backend(Protocol):
         Kernels that every backend has, and their arguments; ``values`` are those of the operator's parameters, in its
         order; ``at_nodes`` and ``refill`` leave out nodes of their range that are not chosen:
 
-        stream_collide(collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None)
+        stream_collide(collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None, behind: Advanced = None)
             Stream and collide a node range; ``shape`` is one of :meth:`launch_shapes`, by default the first. Nodes
             without fluid need not be advanced; what is stored for them is not specified. Devices with a queue for the
-            bulk advance no others than those of ``arrays.occupied``.
+            bulk advance no others than those of ``arrays.occupied``. ``behind``: a field that the nodes advance then,
+            as by ``advance``; in one kernel where that is faster.
         advance(update, arrays: StencilArrays, nodes, values)
             new[n] = update(old[n] and old at its neighbours, n). Of a field with several components the update
             overwrites the populations that arrive, and component q goes to new[q row + n].
@@ -232,7 +233,9 @@ class Backend(Protocol):
     def view(self, array, first: int, last: int) -> Any:
         """Elements ``[first, last)`` of a device array, without a copy."""
 
-    def stream_collide_usage(self, collide: Operator, arrays: StreamArrays, shape=None) -> KernelUsage | None:
+    def stream_collide_usage(
+        self, collide: Operator, arrays: StreamArrays, shape=None, behind: Advanced | None = None
+    ) -> KernelUsage | None:
         """Resources of the compiled stream-and-collide kernel; None where they are not known."""
 
     def finish_edge(self) -> None:
@@ -251,10 +254,12 @@ class KernelTable:
     Attributes:
         name: of the backend.
         kernels: by name, ``make(backend, *arguments, **options) -> Launch``.
+        enlarged: how many times as large buffers will be as those that kernels are bound to, in a rehearsal.
     """
 
     name: str
     kernels: Mapping[str, Callable]
+    enlarged = 1
 
     def bind(self, kernel: str, *arguments, **options) -> Launch:
         """See :meth:`muphy_lb.backends.interface.Backend.bind`."""

@@ -33,7 +33,6 @@ from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.geometry.search import distinct
 from muphy_lb.lattice import Lattice
 from muphy_lb.lattice.layout import GROUP, TILE, whole
-from muphy_lb.partition.curve import hilbert_index
 
 LEXICOGRAPHIC = "lexicographic"
 ORDERS = (LEXICOGRAPHIC, "tiles", "curve")
@@ -49,6 +48,8 @@ def order_keys(nodes: NodeList, number: np.ndarray, order: str):
         return slice(None)
     xyz = nodes.coordinates(number)
     if order == "curve":
+        from muphy_lb.partition.curve import hilbert_index
+
         return np.argsort(hilbert_index(xyz), kind="stable")
     tile = xyz // TILE_XYZ
     return np.lexsort((nodes.voxel[number], *tile.T))

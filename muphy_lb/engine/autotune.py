@@ -29,15 +29,13 @@ REPETITIONS = 3
 def tune(engine: Engine) -> None:
     """Set an engine's launch configuration to the fastest; small domains, devices without a choice and steps that
     leave out nodes keep the default."""
-    shapes = engine.backend.launch_shapes(engine.addresses.patterns[0])
-    is_small = engine.domain.n_nodes - engine.domain.n_edge < FEWEST_NODES
-    if len(shapes) < 2 or is_small or engine.model.occupied:
+    by_name = _choice(engine, engine.domain.n_nodes - engine.domain.n_edge)
+    if not by_name:
         return
     model = engine.model
     what = (model.lattice.name, model.collision.name, model.streaming.name, engine.precision.name)
     path, key = cache_folder() / "tuning.json", " | ".join((__version__, engine.backend.device, *what))
     known = _read(path)
-    by_name = {f"{shape.threads} {shape.block}": shape for shape in shapes}
     if known.get(key) not in by_name:
         with phase("timing the kernels on this GPU (once)", TUNING):
             launches = {name: engine.interior_launches(shape) for name, shape in by_name.items()}  # compiled ahead
@@ -46,6 +44,20 @@ def tune(engine: Engine) -> None:
         log.info("timed on this GPU, MFLUPS: %s", ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()))
         _write(path, known)
     engine.use_shape(by_name[known[key]])
+
+
+def bind_all(engine: Engine, n_nodes: int) -> None:
+    """Bind what :func:`tune` would time if the engine had so many nodes, so that helpers compile the kernels."""
+    for shape in _choice(engine, n_nodes).values():
+        engine.interior_launches(shape)
+
+
+def _choice(engine: Engine, n_nodes: int) -> dict:
+    """The launch configurations to choose from, by name."""
+    shapes = engine.backend.launch_shapes(engine.addresses.patterns[0])
+    if len(shapes) < 2 or n_nodes < FEWEST_NODES or engine.model.occupied:
+        return {}
+    return {f"{shape.threads} {shape.block}": shape for shape in shapes}
 
 
 def use_threads(engine: Engine, threads: int) -> None:

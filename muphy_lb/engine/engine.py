@@ -9,7 +9,7 @@ from math import inf
 
 import numpy as np
 
-from muphy_lb.backends.arrays import ANY_BIT, WEIGHT_SHARE, Chosen, NodeRange, State, StreamArrays
+from muphy_lb.backends.arrays import ANY_BIT, WEIGHT_SHARE, Advanced, Chosen, NodeRange, State, StreamArrays
 from muphy_lb.domain import LocalDomain, build_addresses, build_lookup
 from muphy_lb.domain.streaming import INTERIOR
 from muphy_lb.engine.actions import Actions
@@ -366,7 +366,8 @@ class Engine:
 
     def stream_usage(self):
         """Resources of the compiler for one thread of the stream-and-collide kernel."""
-        return self.backend.stream_collide_usage(self.model.collision, self.stream_arrays(0), self.shape)
+        how = self.model.collision, self.stream_arrays(0), self.shape, self._binder.behind(0)
+        return self.backend.stream_collide_usage(*how)
 
     @property
     def transport(self) -> str:
@@ -393,18 +394,21 @@ class Engine:
 
     def interior_launches(self, shape) -> list:
         """Stream-and-collide of the interior alone, from each buffer; none without one."""
-        ranges = (self._binder.nodes(INTERIOR, parity) for parity in (0, 1))
-        return [self.bind_stream_collide(nodes, parity, shape) for parity, nodes in enumerate(ranges) if nodes]
+        nodes_of, behind = partial(self._binder.nodes, INTERIOR), self._binder.behind
+        bounds = [(parity, nodes) for parity in (0, 1) if (nodes := nodes_of(parity))]
+        return [self.bind_stream_collide(nodes, parity, shape, behind=behind(parity)) for parity, nodes in bounds]
 
-    def bind_stream_collide(self, nodes: NodeRange, parity: int, shape, mask: int = ANY_BIT):
+    def bind_stream_collide(
+        self, nodes: NodeRange, parity: int, shape, mask: int = ANY_BIT, behind: Advanced | None = None
+    ):
         """Launch of stream-and-collide over some nodes, from buffer ``parity``; of the nodes with fluid, over those
-        where the field of the mask has one of its bits."""
+        where the field of the mask has one of its bits. ``behind``: a field that the nodes advance then."""
         collide, arrays = self.model.collision, self.stream_arrays(parity)
         if arrays.occupied:
             among = self.fields.collected.of_collision(self.model.occupied, nodes, parity)
             arrays = replace(arrays, occupied=arrays.occupied._replace(mask=mask, among=among))
         values = self.parameters.values(collide, self.model.parameters, parity)
-        return self.backend.bind("stream_collide", collide, arrays, nodes, values, shape)
+        return self.backend.bind("stream_collide", collide, arrays, nodes, values, shape, behind)
 
     def _moment_values(self, parity: int, in_force, operator: Operator | None = None) -> tuple:
         """Values for the moments of the state ``parity`` (by default by the model's ``macroscopic``): those that

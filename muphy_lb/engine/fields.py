@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.backends.arrays import (
+    Advanced,
     Collected,
     ExtrapolationArrays,
     NeighbourTable,
@@ -134,16 +135,17 @@ class _Advanced:
         halo = Halo(domain.halo.neighbours, (self.table.exchange,) * 2, tuple(self.arrays))
         self.exchanges = bind_exchanges(halo, shares).exchanges
 
-    def bind(self, stage: Stage, parity: int, nodes: NodeRange, values: tuple, array: Callable) -> list[Task]:
-        """Tasks that extrapolate the values beyond walls of some nodes, then advance the nodes. ``array``: of a field
-        before the step, by name."""
-        old, new = self.arrays[parity], self.arrays[1 - parity]
-        arrays = StencilArrays(old, new, self.runs, self.table.n_entries, self.row)
-        update = self._backend.bind("advance", stage.operators[0], arrays, nodes, values)
+    def bind_beyond(self, parity: int, nodes: NodeRange, array: Callable) -> list[Task]:
+        """Tasks that extrapolate the values beyond walls of some nodes, before these are advanced. ``array``: of a
+        field before the step, by name."""
         n_edge = self._n_edge
         parts = [part for part, is_in in ((ON_EDGE, nodes.first < n_edge), (ON_INTERIOR, nodes.last > n_edge)) if is_in]
-        beyond = [task for part in parts for task in self._bind_extrapolation(parity, part, nodes.queue, array)]
-        return [*beyond, Task(stage.name, nodes.queue, update)]
+        return [task for part in parts for task in self._bind_extrapolation(parity, part, nodes.queue, array)]
+
+    def stencil(self, parity: int) -> StencilArrays:
+        """The arrays of a step from array ``parity``."""
+        old, new = self.arrays[parity], self.arrays[1 - parity]
+        return StencilArrays(old, new, self.runs, self.table.n_entries, self.row)
 
     def _stencils(self, first: int, last: int) -> tuple[tuple[ExtrapolationArrays, ...], int, int]:
         """A range of the extrapolated values on the device, for steps from either buffer, and its bounds in the field's
@@ -411,10 +413,17 @@ class Fields:
         """The exchange of a field in a step from ``parity``; None without neighbours."""
         return self._bound[name].exchanges[parity]
 
-    def bind_advance(self, stage: Stage, parity: int, nodes: NodeRange, values: tuple) -> list[Task]:
-        """Tasks of a stage that advances a field."""
+    def bind_beyond(self, stage: Stage, parity: int, nodes: NodeRange) -> list[Task]:
+        """Tasks that fill in values beyond walls, which a stage that advances a field reads at some nodes."""
+        return self._advanced_by(stage).bind_beyond(parity, nodes, lambda name: self.array(FieldValue(name), parity))
+
+    def advanced_by(self, stage: Stage, parity: int, values: tuple) -> Advanced:
+        """The field of a stage that advances one, given the values of its parameters."""
+        return Advanced(stage.operators[0], self._advanced_by(stage).stencil(parity), values)
+
+    def _advanced_by(self, stage: Stage):
         (field,) = (name for name in stage.writes if isinstance(self._bound.get(name), _Advanced))
-        return self._bound[field].bind(stage, parity, nodes, values, lambda name: self.array(FieldValue(name), parity))
+        return self._bound[field]
 
     def hold(self, names: Iterable[str], parity: int) -> None:
         """Copy fields of the state ``parity`` to their other arrays, where they have two."""

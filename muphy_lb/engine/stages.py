@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from muphy_lb.backends.arrays import Chosen, Coupling, DragArrays, NeighbourTable, NodeAccess, NodeRange
+from muphy_lb.backends.arrays import Advanced, Chosen, Coupling, DragArrays, NeighbourTable, NodeAccess, NodeRange
 from muphy_lb.model.model import (
     ARRIVING,
     COLLECT,
@@ -48,9 +48,14 @@ class StageBinder:
             nodes = edge
         binder = self._binders.get(self._engine.model.kernel_of(stage))
         if binder is None:
-            chosen = self._chosen(nodes, stage, parity)
-            return self._engine.fields.bind_advance(stage, parity, chosen, self._values(stage, parity))
+            update, arrays, values = self.advanced(stage, parity)
+            launch = self._backend.bind("advance", update, arrays, self._chosen(nodes, stage, parity), values)
+            return [*self._engine.fields.bind_beyond(stage, parity, nodes), Task(stage.name, nodes.queue, launch)]
         return [Task(stage.name, nodes.queue, launch) for launch in binder(stage, parity, nodes)]
+
+    def advanced(self, stage: Stage, parity: int) -> Advanced:
+        """The field of a stage that advances one."""
+        return self._engine.fields.advanced_by(stage, parity, self._values(stage, parity))
 
     def _edge_of(self, nodes: NodeRange) -> NodeRange | None:
         """The edge nodes of the range; None without any."""

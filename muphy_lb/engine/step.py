@@ -20,7 +20,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple
 
-from muphy_lb.backends.arrays import NodeRange
+from muphy_lb.backends.arrays import Advanced, NodeRange
 from muphy_lb.backends.interface import Launch
 from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, PAUSE, RECEIVE, SEND, WALLS
 from muphy_lb.engine.stages import StageBinder
@@ -233,6 +233,7 @@ class StepBinder:
         self._order = StepOrder(self._model)
         self._bulk = self._bulk_apart()
         self._stages_of = StageBinder(engine, self._bulk is not None)
+        self._behind = self._behind_collision()
 
     def _bulk_apart(self) -> Where | None:
         """The bulk, if that of the interior collides by itself."""
@@ -241,6 +242,19 @@ class StepBinder:
         changes = [ARRIVING in stage.writes for stage in model.between]
         has_room = changes == [True] and self._order.after[0].beside_bulk
         return model.bulk if is_possible and has_room else None
+
+    def _behind_collision(self) -> Stage | None:
+        """The stage that is done together with the collision: one that advances a field at all nodes, which it
+        reads at neighbours in the array that the step before has left. The values of other ranks must have arrived when
+        the edge collides."""
+        model, stages = self._model, self._order.after[0].stages
+        if not stages or model.occupied or model.streaming.exchanges_result or stages[0].where is not None:
+            return None
+        return stages[0] if model.kernel_of(stages[0]) == "advance" else None
+
+    def behind(self, parity: int) -> Advanced | None:
+        """The field that nodes advance together with the collision of a step from buffer ``parity``."""
+        return self._stages_of.advanced(self._behind, parity) if self._behind else None
 
     def bind(self, kind: StepKind) -> list[Task]:
         """The tasks of one step into the other buffer; those with nothing to do are left out."""
@@ -313,6 +327,7 @@ class StepBinder:
     def _flow_pass(self, stages: list[Stage], parity: int) -> Iterator[Task]:
         """The flow's own step in the order of its streaming, and the stages beside it."""
         links, halo = self._engine.boundary_links, self._exchange(parity)
+        stages = [stage for stage in stages if stage is not self._behind]
         yield from self._flow_in_bulk(parity)
         for phase in self._model.order(links.has_late_openings):
             if phase == OPENINGS and links.has_openings:
@@ -410,7 +425,10 @@ class StepBinder:
         if part == EDGE:
             yield self._wait
             yield from self._slots_filled()
-        yield Task(part, nodes.queue, self._engine.bind_stream_collide(nodes, parity, self._engine.shape))
+        if self._behind:
+            yield from self._engine.fields.bind_beyond(self._behind, parity, nodes)
+        launch = self._engine.bind_stream_collide(nodes, parity, self._engine.shape, behind=self.behind(parity))
+        yield Task(part, nodes.queue, launch)
 
     def _flow_in_bulk(self, parity: int) -> Iterator[Task]:
         """Stream and collide in the bulk of the interior, if that does so by itself."""

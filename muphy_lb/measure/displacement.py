@@ -40,6 +40,8 @@ class Displacement:
     saturation: Callable[[FlowView, np.ndarray | slice], float | None]
     structure: Callable[[FlowView], dict[str, float] | None]  #: parts and areas of both, on rank 0; collective
     structure_columns: tuple[str, ...]  #: names of these numbers
+    #: in words, how flows start and interfaces act: flows of another method are not gone on with
+    method: str
     is_second: Callable[[FlowView], np.ndarray]  #: (n,) whether a node of this rank holds more of the second fluid
 
     def with_start(self, case: Case, saturation: float, state: str | None, known_within: float) -> Case:

@@ -17,6 +17,8 @@ area). The Reynolds number takes it and the mean velocity in the pores, Re = (|U
 """
 
 import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -28,7 +30,7 @@ from muphy_lb.domain.links import is_wall
 from muphy_lb.domain.local import CHUNK_NODES
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList, voxel_coordinates
 from muphy_lb.geometry.porous.pores import pore_widths
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.setup.force import uniform_acceleration_m_s2
@@ -111,17 +113,34 @@ class Throats:
         return asdict(self) | {"expected_error": self.expected_error, "error_bounds": self.bounds}
 
 
-def throats(width: np.ndarray, velocity: np.ndarray) -> Throats | None:
+def squared_widths(nodes: NodeList) -> np.ndarray:
+    """(n,) int64 square of the width of the pore at each node, a chord's and hence a whole number; 0 where nothing is
+    between walls. Raises GeometryError: too little memory for the box."""
+    width = pore_widths(nodes)
+    return np.rint(np.where(np.isfinite(width), width, 0.0).astype(np.float64) ** 2).astype(np.int64)
+
+
+def squares_beside(view: FlowView) -> Callable[[NodeList], np.ndarray]:
+    """:func:`squared_widths`, which on rank 0 of a flow on a GPU computes that of its nodes, from now on, beside the
+    steps."""
+    if view.communicator.rank or view.backend_name != "cuda":
+        return squared_widths
+    nodes, thread = whole_nodes(view), ThreadPoolExecutor(1)
+    found = thread.submit(squared_widths, nodes)
+    thread.shutdown(wait=False)
+    return lambda asked: found.result() if asked is nodes else squared_widths(asked)
+
+
+def throats(square: np.ndarray, velocity: np.ndarray) -> Throats | None:
     """The throats of a flow; None where none of it is between walls.
 
     Args:
-        width: (n,) width of the pore at each node [voxels].
+        square: (n,) of :func:`squared_widths`.
         velocity: (n, 3), any unit.
     """
-    bounded = np.isfinite(width)
-    square = np.rint(width[bounded].astype(np.float64) ** 2).astype(np.int64)  # of a chord, hence a whole number
-    energy = np.einsum("ij,ij->i", velocity[bounded], velocity[bounded], dtype=np.float64)
-    squares = np.flatnonzero(by_square := np.bincount(square, energy))
+    by_square = np.bincount(square, np.einsum("ij,ij->i", velocity, velocity, dtype=np.float64), minlength=1)
+    by_square[0] = 0.0
+    squares = np.flatnonzero(by_square)
     if not squares.size:
         return None
     widths, loss = np.sqrt(squares), by_square[squares] / squares
@@ -204,16 +223,17 @@ class Permeability:
         return asdict(self)
 
 
-def measured_permeability(view: FlowView) -> Permeability | None:
-    """Permeability of the present flow, on rank 0 (None elsewhere); collective. It does not depend on the ranks. Raises
-    InputError: nothing but a uniform, constant body force may drive the flow, and there must be one."""
+def measured_permeability(view: FlowView, squares: Callable = squared_widths) -> Permeability | None:
+    """Permeability of the present flow, on rank 0 (None elsewhere); collective. It does not depend on the ranks.
+    ``squares``: of :func:`squares_beside`. Raises InputError: nothing but a uniform, constant body force may drive the
+    flow, and there must be one."""
     header, rock = view.header, rock_of(view.case, view.header)
     acceleration = driving_acceleration(view.case, header) * rock.concentration
     pore_size = mean_pore_size(view)
     velocity = view.velocity_m_s()
     if velocity is None:
         return None
-    strength, of_throats = float(np.linalg.norm(acceleration)), _throats(view, rock, velocity)
+    strength, of_throats = float(np.linalg.norm(acceleration)), _throats(view, rock, velocity, squares)
     if not rock.is_all:
         velocity = velocity[rock.holds(whole_nodes(view).voxel[:], header.shape)]
     direction, in_pores = acceleration / strength, velocity.mean(axis=0, dtype=np.float64)
@@ -245,15 +265,15 @@ def measured_permeability(view: FlowView) -> Permeability | None:
     )
 
 
-def _throats(view: FlowView, rock: Rock, velocity: np.ndarray) -> dict | None:
+def _throats(view: FlowView, rock: Rock, velocity: np.ndarray, squares: Callable) -> dict | None:
     nodes = whole_nodes(view)
     try:
-        width = pore_widths(nodes)
+        square = squares(nodes)
     except GeometryError as error:
         LOG.warning("warning: throats are not looked for: %s", error)
         return None
     inside = rock.holds(nodes.voxel[:], view.header.shape)
-    found = throats(width[inside], velocity[inside])
+    found = throats(square[inside], velocity[inside])
     return found.record() if found else None
 
 

@@ -11,6 +11,7 @@ from muphy_lb.measure.permeability import (
     driving_acceleration,
     has_permeability,
     measured_permeability,
+    squares_beside,
     throat_lines,
 )
 from muphy_lb.output.charts import line_chart
@@ -86,6 +87,10 @@ class PermeabilityObserver(Settling):
 
     name = "permeability"
 
+    def __init__(self, view: FlowView):
+        super().__init__(view)
+        self._squares = squares_beside(view)
+
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
         """A single observer, if the case requests it."""
@@ -108,7 +113,7 @@ class PermeabilityObserver(Settling):
 
     def finish(self) -> dict | None:
         """The permeability with indicators of its reliability."""
-        found = measured_permeability(self._view)
+        found = measured_permeability(self._view, self._squares)
         if found is None:
             return None
         return found.record() | {"warnings": (*found.warnings, *self.warnings())}

@@ -8,7 +8,7 @@ watched, told, and balanced again.
 import logging
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,8 @@ from muphy_lb.engine.engine import has_load, node_load
 from muphy_lb.geometry.limits import shown
 from muphy_lb.measure.flow_view import ViewerAction, whole_nodes
 from muphy_lb.measure.monitor import Changes, Monitor
-from muphy_lb.partition.costs import part_shares
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.boundaries import WOMERSLEY
-from muphy_lb.setup.geometry import share_nodes
 from muphy_lb.setup.waveforms import longest_period_s
 
 LOG = logging.getLogger(__name__)
@@ -268,7 +266,6 @@ class Rebalancing:
         self._simulation, self._limit = simulation, compute.rebalance
         self.every = compute.rebalance_every_steps if size > 1 and has_load(simulation.engine) else 0
         self.imbalance: float | None = None
-        self._shares = part_shares(compute.rank_speeds or None, size)
         self._n_moves, self._moving_s, self._last_s = 0, 0.0, 0.0
         self._lost_s, self._stepping_s = 0.0, 0.0
 
@@ -315,9 +312,17 @@ class Rebalancing:
         """Owners of all nodes by their load, and the imbalance with them, on rank 0."""
         if load is None:
             return None, None
+        from muphy_lb.setup.sharing import share_nodes
+
         simulation, size = self._simulation, self._simulation.communicator.size
         owner = share_nodes(whole_nodes(simulation), simulation.case, size, load)
         return owner, self._imbalance_of(np.bincount(owner, load, minlength=size))
+
+    @cached_property
+    def _shares(self) -> np.ndarray:
+        from muphy_lb.partition.costs import part_shares
+
+        return part_shares(self._simulation.case.compute.rank_speeds or None, self._simulation.communicator.size)
 
     def _imbalance_of(self, loads) -> float:
         total = float(np.sum(loads))

@@ -18,8 +18,6 @@ from muphy_lb.engine.step import StepOrder
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.geometry.store import read_geometry
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.partition.quality import quality
-from muphy_lb.partition.store import list_partitions, read_graph, read_partition
 from muphy_lb.run.observers import process_peak_mib
 from muphy_lb.run.options import add_set
 from muphy_lb.run.preparation import Preparation, prove
@@ -217,6 +215,9 @@ def _prepared_lines(path) -> Iterator[str]:
 
 
 def _partition_lines(path) -> Iterator[str]:
+    from muphy_lb.partition.quality import quality
+    from muphy_lb.partition.store import list_partitions, read_graph, read_partition
+
     stored = list_partitions(path)
     if not stored:
         yield "partitionings: none"

@@ -3,6 +3,8 @@ so that helpers compile its kernels while the nodes are read, numbered and share
 
 import gc
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,10 +13,12 @@ from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.registry import packages
 from muphy_lb.case.case import Case
 from muphy_lb.domain.lone import lone_domain
+from muphy_lb.engine.autotune import bind_all
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.engine.engine import Engine
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import lattice_named
+from muphy_lb.lattice.layout import TILE
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.run.preparation import Preparation
@@ -30,21 +34,33 @@ def rehearse(case: Case, header: GeometryHeader, backend: str, local_rank: int) 
     so are all of a case that cannot be computed, of which the run will tell.
 
     Args:
-        header: of the geometry, whose nodes need not be counted.
+        header: of the geometry, with about as many nodes as the rank will have.
         backend: name of a backend.
         local_rank: whose device to use.
     """
-    said, problem = logging.root.manager.disable, None
-    logging.disable(logging.CRITICAL)  # the run says it
+    problem = None
     try:
-        _bind(_Rehearsal(case, header), backend, local_rank)
+        with _said_once():
+            _bind(_Rehearsal(case, header), backend, local_rank)
     except Exception as error:  # the run goes on without
         problem = repr(error)
-    finally:
-        logging.disable(said)
     gc.collect()  # engine and launches hold each other
     if problem:
         LOG.debug("the rehearsal ended early: %s", problem)
+
+
+@contextmanager
+def _said_once() -> Iterator[None]:
+    """Context without records of what the run will say; what is said only once, of kernels that are kept, stays."""
+    package, of_kernels = logging.getLogger("muphy_lb"), logging.getLogger("muphy_lb.base.kept")
+    before = package.level, of_kernels.level
+    of_kernels.setLevel(of_kernels.getEffectiveLevel())
+    package.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        package.setLevel(before[0])
+        of_kernels.setLevel(before[1])
 
 
 class _Rehearsal(Preparation):
@@ -65,9 +81,13 @@ class _Rehearsal(Preparation):
 
 
 def _bind(rehearsal: _Rehearsal, backend: str, local_rank: int) -> None:
-    """Bind the step, and launch nothing of it."""
+    """Bind the step, in all ways that will be timed, and launch nothing of it."""
     lattice, precision = rehearsal.lattice, PRECISIONS[rehearsal.case.compute.precision]
     on_device = make_backend(backend, lattice, precision, local_rank)
+    n_nodes = rehearsal.geometry.header.n_nodes
+    on_device.enlarged = -(-n_nodes // TILE)  # the node fills the first tile
     connector = HaloConnector(rehearsal.communicator, rehearsal.case.compute.transport)
     at_links = LinkConditions.of_none()
-    Engine(on_device, connector, rehearsal.domain, rehearsal.model, at_links, 1.0).bind()
+    engine = Engine(on_device, connector, rehearsal.domain, rehearsal.model, at_links, 1.0)
+    engine.bind()
+    bind_all(engine, n_nodes)

@@ -3,6 +3,7 @@
 import gc
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import ceil, inf, isfinite, sqrt
 from numbers import Real
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from muphy_lb.backends import make_backend, resolve_backend
+from muphy_lb.backends import load_helpers, make_backend, resolve_backend
 from muphy_lb.base.errors import DivergedError, InputError
 from muphy_lb.base.kept import helpers
 from muphy_lb.base.precision import PRECISIONS
@@ -22,6 +23,7 @@ from muphy_lb.engine.engine import Engine
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.quantities import number_in_si
+from muphy_lb.geometry.surfaces.triangles import SURFACES
 from muphy_lb.lattice.exact_sums import from_two_parts, scale_of_sums
 from muphy_lb.measure.flow_view import Health, OpeningState, whole_nodes
 from muphy_lb.measure.monitor import Monitor, RunStatus, poll
@@ -38,12 +40,41 @@ from muphy_lb.run.state import State, StateRecord
 from muphy_lb.run.verdict import divergence_message
 from muphy_lb.setup.boundaries import build_schedule, opening_conditions
 from muphy_lb.setup.force import build_force
+from muphy_lb.setup.geometry import is_surface
 from muphy_lb.setup.waveforms import STEPS_OF_WAVE, fastest_of_flow_s
 
 LOG = logging.getLogger(__name__)
 ROUNDING = 1e-9
 """Share of a step by which the quotient of two times may miss a whole number of steps."""
 COVER_A_TIME = "round it, or give the time to run_for(time_s), which takes as many steps as cover it"
+
+
+class Ahead:
+    """Kernels of a case ahead of its nodes; construction is collective, and looks for the device. Raises MuphyError: it
+    is not there.
+
+    Attributes:
+        on: name of the backend, and number of this rank on its machine.
+    """
+
+    def __init__(self, case: Case, communicator):
+        if is_surface(case):
+            helpers.expected(SURFACES)
+        helpers.begin_early()  # ahead of the search
+        backend = agreed_on_root(communicator, lambda: resolve_backend(case.compute.backend))
+        self.on = communicator.broadcast(backend), communicator.local_rank  # which is collective at first
+        self._case, self._n_ranks, self._has_seen = case, communicator.size, False
+        if helpers.are_at_work():
+            load_helpers(*self.on)
+
+    def seen(self, header: GeometryHeader) -> None:
+        """The first header is known, with about as many nodes as there are: helpers at work compile the kernels of a
+        step."""
+        if helpers.are_at_work() and not self._has_seen:
+            self._has_seen = True
+            from muphy_lb.run.rehearsal import rehearse
+
+            rehearse(self._case, replace(header, n_nodes=-(-header.n_nodes // self._n_ranks)), *self.on)
 
 
 class Solver(Preparation):
@@ -68,10 +99,8 @@ class Solver(Preparation):
     """
 
     def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes=None):
-        helpers.begin_early()  # ahead of the search for a device
         case, communicator, self.monitor = as_case(case), communicator or connect(), Monitor()
-        backend = agreed_on_root(communicator, lambda: resolve_backend(case.compute.backend))
-        self._on = communicator.broadcast(backend), communicator.local_rank  # which is collective at first
+        self._ahead = Ahead(case, communicator)
         super().__init__(case, communicator, nodes)
         self.engine: Engine = self._build_engine()
         self.state, self._has_stride = State(self), False
@@ -81,10 +110,7 @@ class Solver(Preparation):
         self.state.start()
 
     def _seen(self, header: GeometryHeader) -> None:
-        if helpers.are_at_work():
-            from muphy_lb.run.rehearsal import rehearse
-
-            rehearse(self.case, header, *self._on)
+        self._ahead.seen(header)
 
     @classmethod
     def from_case(cls, case, overrides=(), communicator=None) -> "Solver":
@@ -392,7 +418,7 @@ class Solver(Preparation):
         return self.communicator.maximum(float(np.abs(self.engine.moments()[0]).max(initial=0.0)))
 
     def _build_engine(self) -> Engine:
-        compute, (name, local_rank) = self.case.compute, self._on
+        compute, (name, local_rank) = self.case.compute, self._ahead.on
         backend = make_backend(name, self.lattice, PRECISIONS[compute.precision], local_rank)
         connector = HaloConnector(self.communicator, compute.transport)
         scale = scale_of_sums(self.header.n_nodes)

@@ -16,8 +16,7 @@ from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.parallel import agreed_on_root, from_root
 from muphy_lb.partition.errors import PartitionError
-from muphy_lb.partition.store import open_partition
-from muphy_lb.setup.geometry import load_nodes, open_case_nodes, share_nodes, stored_name
+from muphy_lb.setup.geometry import load_nodes, open_case_nodes
 
 LOG = logging.getLogger(__name__)
 NODE_TYPES = {"voxel": np.int64, "group_start": np.int64, "label_voxel": np.int64, "label_number": np.uint8}
@@ -43,7 +42,7 @@ class DistributedGeometry:
         seen: gets the header on rank 0 ahead of the numbering of nodes that are to be numbered.
 
     Raises:
-        GeometryError, InputError, PartitionError: as in ``muphy_lb.setup.geometry``.
+        GeometryError, InputError, PartitionError: as in ``muphy_lb.setup.geometry`` and ``sharing``.
     """
 
     def __init__(self, case: Case, communicator, nodes: NodeList | None = None, seen: Seen | None = None):
@@ -58,7 +57,7 @@ class DistributedGeometry:
         """The header, a report, and the name of the stored partitioning if the list stays in its file."""
         if self._nodes is not None:
             return self._nodes.header, "geometry: taken from memory as it is", None
-        case, name = self._case, stored_name(self._case, self._communicator.size)
+        case, name = self._case, self._stored_name()
         if name is None:
             self._nodes, report = load_nodes(case, seen=seen)
             return self._nodes.header, report, None
@@ -95,6 +94,8 @@ class DistributedGeometry:
             for rank in range(1, communicator.size):
                 _send(communicator, cut_part(self._nodes, owner, rank), rank)
             return cut_part(self._nodes, owner, 0)
+        from muphy_lb.partition.store import open_partition
+
         path = self._case.folder / self._case.geometry.file
         with open_case_nodes(self._case, is_checked=True) as nodes, open_partition(path, self._partition) as owner:
             part = cut_part(nodes, owner, communicator.rank)
@@ -133,8 +134,25 @@ class DistributedGeometry:
     def _opened(self):
         return open_case_nodes(self._case, is_checked=True) if self._nodes is None else nullcontext(self._nodes)
 
+    def _stored_name(self) -> str | None:
+        if self._shares_nothing:
+            return None
+        from muphy_lb.setup.sharing import stored_name
+
+        return stored_name(self._case, self._communicator.size)
+
     def _shared(self) -> np.ndarray:
-        return share_nodes(self._nodes, self._case, self._communicator.size) if self._owner is None else self._owner
+        if self._owner is not None:
+            return self._owner
+        if self._shares_nothing:
+            return np.broadcast_to(np.int32(0), self._nodes.n_nodes)
+        from muphy_lb.setup.sharing import share_nodes
+
+        return share_nodes(self._nodes, self._case, self._communicator.size)
+
+    @property
+    def _shares_nothing(self) -> bool:
+        return self._communicator.size == 1 and not self._case.compute.rank_speeds
 
 
 def distributed(

@@ -8,7 +8,8 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.store import write_geometry
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import write_partition
-from muphy_lb.setup.geometry import load_nodes, share_nodes
+from muphy_lb.setup.geometry import load_nodes
+from muphy_lb.setup.sharing import share_nodes
 from tests.vessel import changed, vessel
 
 

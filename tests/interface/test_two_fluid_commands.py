@@ -7,6 +7,7 @@ import signal
 import numpy as np
 import pytest
 
+from muphy_lb.apps.rock.displacement_steps import SaturationSteps
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.case.toml import toml_lines
@@ -224,3 +225,61 @@ def test_a_saturation_of_less_than_a_voxel_is_refused(typed):
 def test_mean_flows_that_cannot_be_known_are_refused(keys, told):
     with pytest.raises(InputError, match=told):
         Solver(case_from_dict(merged(FLOW, merged(PERIODIC, {"two_fluid": {"known_within": 0.1}} | keys))))
+
+
+def test_flows_of_another_method_are_refused(typed, tmp_path):
+    """Such as those that started in the widest pores, whose numbers are others."""
+    words = ("relative-permeability", "--saturations", "0.5")
+    typed(PERIODIC, *words)
+    (tmp_path / "out" / "saturation_0.5" / "method.txt").unlink()
+    with pytest.raises(InputError, match=r"of another method \(that of an earlier version; now start by invasion"):
+        typed(PERIODIC, *words)
+    typed(PERIODIC, *words, "--overwrite")
+    typed(BETWEEN_PRESSURES, "drainage", "--pressures", "0.004", "--overwrite")
+    table = tmp_path / "out" / "capillary_pressure.json"
+    record = json.loads(table.read_text())
+    table.write_text(json.dumps(record | {"method": "another"}))
+    with pytest.raises(InputError, match="the method was another, is start by invasion"):
+        typed(BETWEEN_PRESSURES, "drainage", "--pressures", "0.004,0.006")
+
+
+def test_too_few_looks_are_told(typed, capsys):
+    """It told "nan" alone."""
+    assert typed(PERIODIC, "relative-permeability", "--saturations", "0.5", "--set", "run.steps=20") == 1
+    assert "NOT known, by too few looks: give more run.steps" in capsys.readouterr().out
+
+
+def test_a_rock_without_a_way_through_is_refused(typed, tmp_path):
+    """Its relative permeabilities were noise over a permeability of 0, "settled" or not."""
+    pores = np.ones((1, 8, 20), np.uint8)
+    pores[:, 1:7] = 0
+    pores[:, :, 10] = 1
+    np.save(tmp_path / "pores.npy", pores)
+    cut = {"file": "pores.npy", "spacing_m": 1.0, "options": {"fluid_value": 0}}
+    periodic = {"geometry": cut | {"periodic": "x"}}
+    with pytest.raises(InputError, match="no pore leads round the box along x, where the force acts"):
+        typed(PERIODIC | periodic | {"walls": []}, "relative-permeability", "--saturations", "0.5")
+    cut = {"geometry": cut | {"options": {"fluid_value": 0, "reservoir_layers": 3}}}
+    with pytest.raises(InputError, match=r"no pore leads from openings\.inlet to another opening"):
+        typed(BETWEEN_PRESSURES | cut, "drainage", "--pressures", "0.004")
+
+
+def test_the_next_saturation_begins_with_the_share_that_leaves(typed, tmp_path, monkeypatch):
+    """Each began with none, and had to learn it anew."""
+    begun = []
+
+    class Steps(SaturationSteps):
+        def at(self, point):
+            begun.append(self._left)
+            return super().at(point)
+
+    monkeypatch.setattr("muphy_lb.apps.rock.drainage.SaturationSteps", Steps)
+    openings = [{"name": "inlet", "velocity_m_s": 0.02}, {"name": "outlet", "pressure_pa": 0.0}]
+    case, words = BETWEEN_PRESSURES | {"openings": openings, "run": {"steps": 20}}, ("drainage", "--saturations")
+    typed(case, *words, "0.6,0.55,0.5")
+    points = json.loads((tmp_path / "out" / "fractional_flow.json").read_text())["points"]
+    assert begun == [0.0, *(point["leaving_share"] for point in points[:-1])]
+    assert begun[1] != 0.0
+    typed(case, *words, "0.6,0.55", "--overwrite")
+    typed(case, *words, "0.6,0.55,0.5")
+    assert begun == [*begun[:3], *begun[:3]]

@@ -18,7 +18,8 @@ from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import open_partition, write_partition
 from muphy_lb.setup.distribute import DistributedGeometry
-from muphy_lb.setup.geometry import load_nodes, share_nodes
+from muphy_lb.setup.geometry import load_nodes
+from muphy_lb.setup.sharing import share_nodes
 from tests.support import random_owner, random_voxels
 from tests.unit.muphy_lb.domain.test_part import N_RANKS, assert_equal, geometry, shares
 from tests.vessel import changed, vessel

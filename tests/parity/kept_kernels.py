@@ -44,8 +44,11 @@ def report(kernel, arguments: tuple) -> None:
     compiled = store.load_overload(arguments, kernel.targetctx)
     origin = "loaded"
     if compiled is None:
-        origin, compiled = "compiled", _Kernel(kernel.py_func, arguments, **kernel.targetoptions)
-        compiled.library.get_cubin()
+        with store.shortcut():
+            origin, compiled = "compiled", _Kernel(kernel.py_func, arguments, **kernel.targetoptions)
+        with_ptx = _Kernel(kernel.py_func, arguments, **kernel.targetoptions).library
+        assert with_ptx._ptx_cache and not compiled.library._ptx_cache
+        assert len(with_ptx.get_cubin().code) == len(compiled.library.get_cubin().code)  # but for numbers in names
         store.save_overload(arguments, compiled)
     code = compiled.library.get_cubin().code
     print(origin, compiled.entry_name, hashlib.sha256(code).hexdigest())

@@ -1,4 +1,4 @@
-"""Compiles kernels of species and of dispersion to PTX without a GPU, and prints the names of those that compile.
+"""Compiles kernels of species, dispersion and two fluids to PTX without a GPU, and prints names of those that compile.
 
 Run as ``python -m tests.parity.ptx_species`` in a process of its own.
 """
@@ -21,12 +21,12 @@ WORDS, NUMBERS, FLAGS = (typeof(np.zeros(1, dtype)) for dtype in (np.uint32, np.
 
 
 def main() -> int:
-    """The stages of both physics, and what serves their boundaries, in both precisions."""
+    """The stages of these physics, and what serves boundaries of scalars, in both precisions."""
     pretend(CAPABILITY)
     for precision in (FP32, FP64):
         real = typeof(np.zeros(1, precision.real))
         compute = {"precision": precision.name}
-        cases = {name: smallest(name, compute=compute) for name in ("species", "dispersion")}
+        cases = {name: smallest(name, compute=compute) for name in ("species", "dispersion", "two_fluid")}
         for name, case in (cases | {"replay": beating(run=REPLAYED, compute=compute)}).items():
             engine = Solver(case).engine
             lattice = engine.model.lattice
@@ -35,7 +35,8 @@ def main() -> int:
                 values = typeof(engine.parameters.values(operator, stage.parameters, 0))
                 if engine.model.kernel_of(stage) == "advance":
                     n_entries = engine.fields.table_of(stage.name).table.n_entries
-                    kernel = skeletons.advance(operator, n_entries, True, True, lattice, precision, np.uint32)
+                    how = skeletons.Advance(operator, n_entries, True)
+                    kernel = skeletons.advance(how, True, lattice, precision, np.uint32)
                     ptx_of(kernel, (real, real, WORDS, WORDS, *[types.uint32] * 3, FLAGS, types.uint8, values))
                 elif stage.over == NODES:
                     kernel, ahead = composed(stage, stage.operators, None, None, (lattice, precision))

@@ -1,5 +1,5 @@
-"""Compiles stages of a free surface for streaming by pull and in place to PTX without a GPU, and prints a JSON list of
-what was found in each.
+"""Compiles stages of a free surface, and steps of a heated flow, for streaming by pull and in place to PTX without a
+GPU, and prints a JSON list of what was found in each.
 
 Run as ``python -m tests.parity.ptx_streamings`` in a process of its own.
 """
@@ -18,10 +18,12 @@ from muphy_lb.backends.cuda.stage_skeletons import Arriving
 from muphy_lb.base.precision import FP64
 from muphy_lb.lattice import D3Q19
 from muphy_lb.model.model import ARRIVING, REFILL
+from muphy_lb.physics.thermal.model import Heat
 from tests.free_surface import SurfaceSetup
 from tests.parity.ptx import CAPABILITY, pretend, ptx_of, refuse_without_compiler
 from tests.parity.ptx_surface import AMONG, CANDIDATES, CELLS, RANGE, TABLE, WORDS, composed
 from tests.support import build_engine, random_nodes
+from tests.thermal import BETWEEN, ThermalSetup, between_walls
 
 BUFFER = types.Array(types.float64, 1, "C")
 INSTRUCTION = re.compile(r"^\s*(?:@!?%p\d+\s+)?([a-z][\w.]*\.f(?:32|64))\s+(%\w+), (.*);", re.MULTILINE)
@@ -60,6 +62,24 @@ def kernels(streaming: str):
         yield "plain step", phase, kernel, (BUFFER, BUFFER, *TABLE, types.int64, types.int64, *RANGE, values)
 
 
+def heated_kernels(streaming: str):
+    """The same of a heated flow: its step, its temperature, and both in one kernel."""
+    setup = ThermalSetup(D3Q19, precision=FP64, streaming=streaming, heat=Heat(0.05, (0.0, 0.0, 1e-4), BETWEEN))
+    engine = build_engine(between_walls((4, 4, 6)), setup)
+    model, (stage,) = engine.model, engine.model.after
+    how, values = (D3Q19, FP64, np.uint32), typeof(engine.parameters.values(model.collision, model.parameters, 0))
+    heat = skeletons.Advance(stage.operators[0], D3Q19.q - 1, False)
+    of_heat = typeof(engine.parameters.values(heat.operator, stage.parameters, 0))
+    field = types.Tuple((BUFFER, BUFFER, *TABLE, types.uint32, of_heat))
+    ahead = (BUFFER, BUFFER, *TABLE, types.int64, types.int64, *RANGE)
+    nowhere = (BUFFER, BUFFER, *TABLE, *RANGE, types.uint32, CELLS, types.uint8, of_heat)
+    for phase, pattern in enumerate(engine.addresses.patterns):
+        yield "flow", phase, skeletons.stream_collide(model.collision, pattern, *how), (*ahead, values)
+        both = skeletons.stream_collide(model.collision, pattern, *how, behind=heat)
+        yield "heated", phase, both, (*ahead, types.Tuple((values, field)))
+    yield "temperature", 0, skeletons.advance(heat, False, *how), nowhere
+
+
 def free_products(ptx: str) -> int:
     """How often a product goes into a sum in such a way that the assembler may round both together."""
     found = INSTRUCTION.findall(ptx)
@@ -74,7 +94,7 @@ def main() -> None:
     pretend(CAPABILITY)
     findings = []
     for streaming in ("pull", "aa"):
-        for stage, phase, kernel, arguments in kernels(streaming):
+        for stage, phase, kernel, arguments in (*kernels(streaming), *heated_kernels(streaming)):
             ptx = ptx_of(kernel, arguments)
             names = Counter(name for name, _, _ in INSTRUCTION.findall(ptx) if name.split(".")[0] not in EXACT)
             which = {"stage": stage, "streaming": streaming, "phase": phase}

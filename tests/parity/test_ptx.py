@@ -48,15 +48,20 @@ def test_the_count_of_double_operations_sees_them(kernels):
     assert doubles and not names_where(doubles, lambda kernel: kernel["double_operations"] < D3Q19.q)
 
 
-def test_a_node_loads_its_populations_and_the_bases_of_its_entries_once(kernels):
-    assert not names_where(kernels, lambda k: k["loads"] != k["nodes"] * (D3Q19.q + k["entries"]))
+def reads_of_table(kernel) -> int:
+    """How often a node reads its addresses: in place once more for its stores."""
+    return 2 if "-aa" in kernel["name"] else 1
+
+
+def test_a_node_loads_its_populations_once(kernels):
+    assert not names_where(kernels, lambda k: k["loads"] != k["nodes"] * (D3Q19.q + reads_of_table(k) * k["entries"]))
 
 
 def test_a_thread_reads_the_line_of_a_warp_in_words_of_sixteen_bytes(kernels):
     """Two nodes of one warp share a line."""
 
     def lines(kernel):
-        return 2 if kernel["threads"] == "double" else 1
+        return reads_of_table(kernel) * (2 if kernel["threads"] == "double" else 1)
 
     assert not names_where(kernels, lambda k: k["quads"] != lines(k) * -(-(1 + k["entries"]) // 4))
 

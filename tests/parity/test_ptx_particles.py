@@ -1,4 +1,4 @@
-"""Every kernel of particles, free surfaces and species compiles for GPUs, on machines without one, too."""
+"""Every kernel of particles, free surfaces, species and two fluids compiles for GPUs, on machines without one, too."""
 
 import subprocess
 import sys
@@ -25,8 +25,8 @@ def test_kernels_of_a_free_surface_compile():
 
 
 @pytest.mark.night
-def test_kernels_of_species_and_of_dispersion_compile():
+def test_kernels_of_species_dispersion_and_two_fluids_compile():
     line = [sys.executable, "-m", "tests.parity.ptx_species"]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 2 * 10
+    assert len(done.stdout.splitlines()) == 2 * 13

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
@@ -49,6 +50,14 @@ def test_nodes_that_collide_with_the_exchange_round_as_those_that_collide_by_the
     for name in ("fma.rn.f64", "mul.f64"):
         assert both["instructions"][name] == exchange["instructions"][name]
     assert both["free_products"] == exchange["free_products"]
+
+
+def test_a_field_that_nodes_advance_behind_their_collision_rounds_as_by_itself(kernels):
+    temperature, other = (Counter(each["instructions"]) for each in kernels["temperature"])
+    assert temperature == other and temperature["fma.rn.f64"] > 5
+    assert len(kernels["heated"]) == 3
+    for both, flow in zip(kernels["heated"], kernels["flow"], strict=True):
+        assert Counter(both["instructions"]) == Counter(flow["instructions"]) + temperature
 
 
 def test_no_product_of_a_stage_is_left_to_be_rounded_together_with_a_sum(kernels):

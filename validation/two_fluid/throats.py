@@ -1,9 +1,11 @@
-"""Two fluids in throats and dead ends, against exact numbers: snap-off in a square throat (Roof, Soc. Pet. Eng. J. 10,
-85 (1970); corners: Lenormand, Zarcone, Dullien, J. Fluid Mech. 135, 337 (1983)), water in a dead end, and the film of a
+"""Two fluids in throats and dead ends, against exact numbers: entry into tubes (Mayer, Stowe, J. Colloid Sci. 20, 893
+(1965); Princen, J. Colloid Interface Sci. 30, 69 (1969)), snap-off in a square throat (Roof, Soc. Pet. Eng. J. 10, 85
+(1970); corners: Lenormand, Zarcone, Dullien, J. Fluid Mech. 135, 337 (1983)), water in a dead end, and the film of a
 train of bubbles in a round tube (Bretherton, J. Fluid Mech. 10, 166 (1961))."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import product
 
 import numpy as np
 
@@ -11,10 +13,12 @@ from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.shapes.shape_parts import flags_where
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.measure.flow_view import on_root, whole_nodes
+from muphy_lb.physics.two_fluid.observers import exact_sum
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Settings, absolute, case, relative
 from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.two_fluid.common import NU, phase_of, refuse_half
+from muphy_lb.validation.two_fluid.pores import between_ends, displacing, up_to
 
 TENSION, TOLERANCE, SECOND_PURE = 0.05, 0.05, 5e-4
 #: Half the side of a square throat, contact angle, sides of the squares of the first fluid in its corners at the start.
@@ -27,6 +31,11 @@ STAYS = 1e-9
 TRAINS = ((24, 8e-5, 12000, 3), (24, 4e-5, 16000, 3), (24, 2e-5, 24000, 3))
 QUICK_TRAINS = ((6, 6e-4, 500, 1),)  # a film thinner than the interface: told, not judged
 TRAIN_NU, TRAIN_TOLERANCE = 0.3, 0.10
+#: Whether a tube is round, half its width, contact angle.
+TUBES, QUICK_TUBES = tuple(product((True, False), (6, 12), (10.0, 30.0))), ((True, 5, 30.0),)
+AROUND, ENTRY_TOLERANCE = (0.9, 1.1), 0.03
+AMOUNT_STEPS, QUICK_AMOUNT_STEPS, BLOBS_STAY = 1_000_000, 2_000, 0.1
+RATE_TOLERANCE, ENTERED_TOLERANCE = {"fp64": 1e-12, "fp32": 1e-5}, 1e-3
 
 
 def _among(settings: Settings, nodes: NodeList, two_fluid: Mapping, **tables) -> Solver:
@@ -146,4 +155,74 @@ def _train(settings: Settings, radius: int, drive: float, n_steps: int, n_bubble
     return number, [float(1.0 - np.sqrt(filled[a + (b - a) // 3 : b - (b - a) // 3].mean())) for a, b in ends]
 
 
-CASES = (snap_off, dead_end, train)
+@case(
+    "two-fluid-tubes", "exact: 2 sigma cos(theta) / R holds a meniscus in a tube; Mayer, Stowe, Princen in a square one"
+)
+def tubes(settings: Settings) -> Iterator:
+    """The pressure at which a meniscus rests in tubes, over the exact one, from its speeds below and above.
+
+    In a square tube of half side r, where the fluid that wets stays in the corners, theta below 45 degrees:
+    sigma / r (cos(theta) + sqrt(pi / 4 - theta + sin(theta) cos(theta))).
+    """
+    refuse_half(settings)
+    for is_round, half, degrees in QUICK_TUBES if settings.quick else TUBES:
+        angle, away = np.deg2rad(degrees), np.indices((2 * half + 2,) * 2) - half - 0.5
+        cross = np.hypot(*away) < half if is_round else np.abs(away).max(axis=0) < half
+        exact = TENSION / half * (np.cos(angle) + np.sqrt(0.25 * np.pi - angle + np.sin(angle) * np.cos(angle)))
+        if is_round:  # of the same area
+            exact = 2.0 * TENSION * np.cos(angle) / np.sqrt(cross.sum() / np.pi)
+        speeds = [_speed_in_tube(settings, cross, degrees, times * exact) for times in AROUND]
+        found = AROUND[0] + (AROUND[1] - AROUND[0]) * speeds[0] / (speeds[0] - speeds[1])
+        name = (
+            f"{'round' if is_round else 'square'}, {degrees:g} degrees, half width {half}: pressure over the exact one"
+        )
+        yield relative(name, 1.0, found, ENTRY_TOLERANCE)
+
+
+def _speed_in_tube(settings: Settings, cross: np.ndarray, degrees: float, pressure: float) -> float:
+    """Speed [voxels a step] of the meniscus in a tube of some cross-section, towards the first fluid."""
+    half = len(cross) // 2 - 1
+    fluid = np.repeat(cross[:, :, None], 7 * half, axis=2)
+    ends = [{"name": "inlet", "pressure_pa": pressure, "second_fluid": 1.0}, {"name": "outlet", "pressure_pa": 0.0}]
+    own = {"contact_angle_deg": degrees} | up_to(3.0 * half)
+    flow = displacing(settings, between_ends(fluid), ends, own, lattice={"name": "D3Q19"})
+    n_steps, filled = 40 * half**2, []
+    for _ in range(2):
+        flow.step(n_steps)
+        filled.append(float((0.5 - 0.5 * phase_of(flow)).sum()))
+    return (filled[1] - filled[0]) / n_steps / np.count_nonzero(cross)
+
+
+@case("two-fluid-amounts", "exact: amounts of both fluids never change among walls, and enter at the rate of an inlet")
+def amounts(settings: Settings) -> Iterator:
+    """Changes of the amounts of small blobs over a million steps; flow rate and amounts of what enters a channel."""
+    refuse_half(settings)
+    n_steps = QUICK_AMOUNT_STEPS if settings.quick else AMOUNT_STEPS
+    nodes = build_nodes(Voxels(flags_where(np.ones((1, 24, 24), dtype=bool)), periodic=(True, True, False)))
+    blobs = [{"centre_m": [6.0, 6.0, 0.0], "radius_m": 4.0}, {"centre_m": [17.0, 17.0, 0.0], "radius_m": 5.0}]
+    flow = _among(settings, nodes, {"second": blobs, "interfacial_tension_n_m": 0.2 * TENSION})
+    before, n_before = _amounts(flow), np.count_nonzero(phase_of(flow) < 0.0)
+    flow.step(n_steps)
+    for name, then, now in zip(("first", "second"), before, _amounts(flow), strict=True):
+        yield absolute(f"{name} fluid: change of its amount in {n_steps:,} steps", 0.0, now / then - 1.0, 0.0)
+    blobs_now = np.count_nonzero(phase_of(flow) < 0.0)
+    yield absolute("share of the blobs' nodes that is lost", 0.0, 1.0 - blobs_now / n_before, BLOBS_STAY)
+    speed, height, length, n_steps = 0.002, 12, 60, 3000
+    ends = [{"name": "inlet", "velocity_m_s": speed, "second_fluid": 1.0}, {"name": "outlet", "pressure_pa": 0.0}]
+    fluid = np.pad(np.ones((1, height, length), dtype=bool), [(0, 0), (1, 1), (0, 0)])
+    flow = displacing(settings, between_ends(fluid), ends, up_to(10.0))
+    before = _amounts(flow)
+    flow.step(n_steps)
+    rate = on_root(flow.openings())["inlet"].flow_rate_m3_s
+    yield absolute("speed at an inlet, from its flow rate", speed, rate / height, RATE_TOLERANCE[settings.precision])
+    units = sum(before) / np.count_nonzero(phase_of(flow))
+    entered = (_amounts(flow)[1] - before[1]) / units
+    yield relative("volume of the second fluid that has entered", speed * height * n_steps, entered, ENTERED_TOLERANCE)
+
+
+def _amounts(flow: Solver) -> list[int]:
+    """Amounts of both fluids in whole units."""
+    return [exact_sum(on_root(flow.model_field(name))) for name in ("first", "second")]
+
+
+CASES = (tubes, amounts, snap_off, dead_end, train)

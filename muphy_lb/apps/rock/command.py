@@ -34,6 +34,7 @@ def add_permeability_options(parser) -> None:
     )
     parser.add_argument("--json", metavar="FILE", help="write the outcome, after each flow")
     parser.add_argument("--plot", metavar="FILE", help="draw the distribution of the velocity in the pores (PNG)")
+    parser.add_argument("--profile", action="store_true", help="tell the wall time of every phase on every rank")
     parser.add_argument(
         "-o",
         "--output",

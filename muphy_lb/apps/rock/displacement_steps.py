@@ -25,6 +25,8 @@ BATCHES, LOOKS_PER_BATCH = 8, 4
 take as long as one before."""
 GAIN = 0.5
 """Share of the missing saturation that enters until the next look: fluid that is trapped is not got back."""
+LEFT = "leaving_share"
+"""Number of a row, not of its table: mean share of the second fluid in what leaves; the next point begins with it."""
 MEMORY = 0.8
 """Weight of earlier looks in the mean of what leaves, which in few pores comes in blobs."""
 STUCK = 0.1
@@ -209,12 +211,14 @@ class SaturationSteps(Steps):
     mean over the batches meets it, too.
 
     Args:
+        sim, fluids, inlet, within, signals: as of :class:`Steps`.
         alone: the pressure gradient of the first fluid alone at the same flow rate [Pa/m], and its relative error.
+        left: mean share of the second fluid in what has left at earlier points.
     """
 
-    def __init__(self, *args, alone: tuple[float, float]):
-        super().__init__(*args)
-        self._alone, self._gradient = alone, Gradient(self._sim, self._inlet)
+    def __init__(self, sim, fluids, inlet, within, signals, alone: tuple[float, float], left: float):
+        super().__init__(sim, fluids, inlet, within, signals)
+        self._alone, self._left, self._gradient = alone, left, Gradient(self._sim, self._inlet)
         self._key = f"openings.{self._inlet}.{self._fluids.entering}"
 
     def at(self, point: float) -> dict | None:
@@ -222,8 +226,7 @@ class SaturationSteps(Steps):
         sim, n_agreeing, n_alone, n_stuck, fastest, change = self._sim, 0, 0, 0, 0.0, inf
         self._rise()
         first, before, per_window = sim.step_number, self._saturation(), self._pore_volumes()
-        left = 0.0  # mean share of the second fluid in what leaves
-        share = self._share(left, before - point, per_window)
+        share = self._share(before - point, per_window)
         while self._goes_on(first, max(n_agreeing, n_stuck)):
             sim.change({self._key: share})
             now = self._next(self._window)
@@ -235,9 +238,9 @@ class SaturationSteps(Steps):
             n_alone = n_alone + 1 if share in (0.0, 1.0) else 0
             is_there = n_alone * per_window > self._beside_rock  # what enters has come through the reservoir
             n_stuck = n_stuck + 1 if is_there and rest <= STUCK * self._within else 0
-            left = MEMORY * left + (1.0 - MEMORY) * (share + change / per_window)
-            share, before = self._share(left, now - point, per_window), now
-        batches = self._batches(point, left, per_window)
+            self._remember(share + change / per_window)
+            share, before = self._share(now - point, per_window), now
+        batches = self._batches(point, per_window)
         if batches is None:
             return None
         mean, error = mean_and_error(np.array(batches))
@@ -246,7 +249,8 @@ class SaturationSteps(Steps):
         k, of_scatter, of_alone, of_balance = mean[2:4], error[2:4], self._alone[1] * mean[2:4], mean[4:]
         of_k = np.sqrt(of_scatter**2 + of_alone**2 + of_balance**2)
         found |= zip(PERMEABILITIES, np.stack([k, of_k], axis=1).reshape(-1).tolist(), strict=True)
-        return found | {"second_share": float(mean[1]), "pressure_drop_pa": self._pressure_drop_pa()}
+        found |= {"second_share": float(mean[1]), LEFT: self._left}
+        return found | {"pressure_drop_pa": self._pressure_drop_pa()}
 
     @cached_property
     def _beside_rock(self) -> float:
@@ -260,19 +264,22 @@ class SaturationSteps(Steps):
         """Number of nodes in the rock, on rank 0."""
         return np.arange(self._sim.core.header.n_nodes)[self._in_rock].size
 
-    @staticmethod
-    def _share(left: float, missing: float, pore_volumes: float) -> float:
+    def _share(self, missing: float, pore_volumes: float) -> float:
         """Share of the second fluid in what enters: what has left, and a part of what is missing over what enters."""
-        return min(max(left + GAIN * missing / pore_volumes, 0.0), 1.0)
+        return min(max(self._left + GAIN * missing / pore_volumes, 0.0), 1.0)
 
-    def _batches(self, point: float, left: float, per_window: float) -> list[list[float]] | None:
+    def _remember(self, leaves: float) -> None:
+        """Count a share of the second fluid in what leaves in its mean."""
+        self._left = MEMORY * self._left + (1.0 - MEMORY) * leaves
+
+    def _batches(self, point: float, per_window: float) -> list[list[float]] | None:
         """Saturation of the first fluid, share of the second one in what enters, relative permeabilities, and half of
         what they change by from what enters to what leaves, in each batch; None if a signal asked to stop."""
         sim, batches, before = self._sim, [], self._saturation()
         n_steps, (nu_1, nu_2) = max(self._window // LOOKS_PER_BATCH, 1), self._fluids.viscosities_m2_s(sim.core.case)
         per_batch = per_window * n_steps * LOOKS_PER_BATCH / self._window
         for _ in range(BATCHES):
-            share = self._share(left, before - point, per_batch)
+            share = self._share(before - point, per_batch)
             sim.change({self._key: share})
             looks = list(self._batch(n_steps))
             if len(looks) < LOOKS_PER_BATCH:
@@ -282,7 +289,8 @@ class SaturationSteps(Steps):
             flowing, half = 0.5 * (share + leaves), 0.5 * (share - leaves)  # mean of what enters and of what leaves
             k = np.array([1.0 - flowing, flowing * nu_2 / nu_1, half, half * nu_2 / nu_1]) * self._alone[0] / gradient
             batches.append([float(saturation), share, *k.tolist()])
-            left, before = MEMORY * left + (1.0 - MEMORY) * leaves, now
+            self._remember(leaves)
+            before = now
         return batches
 
     def _batch(self, n_steps: int) -> Iterator[tuple[float, float]]:

@@ -31,7 +31,7 @@ from muphy_lb.apps.rock.curve import (
     other_origin,
     write_curve,
 )
-from muphy_lb.apps.rock.displacement_steps import PressureSteps, SaturationSteps, Steps, gradient_alone
+from muphy_lb.apps.rock.displacement_steps import LEFT, PressureSteps, SaturationSteps, Steps, gradient_alone
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder
 from muphy_lb.case.case import Case, as_case, listed, load_case
@@ -118,9 +118,10 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
         sim = Simulation.load(state, communicator) if rows else Simulation(case, communicator=communicator)
         stack.enter_context(sim)
         say(sim.core.describe())
-        from_root(communicator, lambda: _refuse_closed_pores(whole_nodes(sim.core)))
+        from_root(communicator, lambda: _refuse_closed_pores(whole_nodes(sim.core), inlet))
         given = sim, fluids, inlet, options.settled_within, signals
-        steps: Steps = PressureSteps(*given) if curve is BY_PRESSURE else SaturationSteps(*given, alone=alone)
+        left = rows[-1].get(LEFT, 0.0) if rows else 0.0
+        steps: Steps = PressureSteps(*given) if curve is BY_PRESSURE else SaturationSteps(*given, alone, left)
         for point in points[len(rows) :]:
             row = steps.at(point)
             if row is None:
@@ -189,9 +190,17 @@ def _openings(case: Case, fluids: Displacement, curve: Curve) -> tuple[str, floa
     return inlets[0].name, outside_pa.pop()
 
 
-def _refuse_closed_pores(nodes: NodeList) -> None:
-    """Raise InputError: some pores reach no opening, and their fluid would count."""
+def _refuse_closed_pores(nodes: NodeList, inlet: str) -> None:
+    """Raise InputError: some pores reach no opening, and their fluid would count, or none lead from the inlet to
+    another opening."""
     part = component_labels(nodes)
+    names = [opening.name for opening in nodes.openings]
+    at = {name: part[nodes.group_start[1 + k] : nodes.group_start[2 + k]] for k, name in enumerate(names)}
+    if not any(np.isin(at[inlet], found).any() for name, found in at.items() if name != inlet):
+        raise InputError(
+            f"drainage: no pore leads from openings.{inlet} to another opening, so that neither fluid can be displaced;"
+            " take another part of the image, another geometry.options.reservoir_axis, or finer voxels"
+        )
     is_reached = np.isin(part, part[nodes.group_start[1] :])
     if not is_reached.all():
         raise InputError(
@@ -213,8 +222,9 @@ def _told(row: dict, curve: Curve) -> str:
 
 
 def _identity(case: Case, options, folder: Path) -> dict:
-    """Origin of the points of a folder, and the change within which a saturation has settled."""
-    return origin(case, folder) | {"settled_within": options.settled_within}
+    """Origin of the points of a folder, the change within which a saturation has settled, and the method."""
+    method = displacement_of(case, "drainage").method
+    return origin(case, folder) | {"settled_within": options.settled_within, "method": method}
 
 
 def _earlier(folder: Path, case: Case, options, curve: Curve, points: list[float]) -> list[dict]:
@@ -234,6 +244,8 @@ def _earlier(folder: Path, case: Case, options, curve: Curve, points: list[float
         earlier, within = [[row[name] for name in curve.columns][0] for row in rows], then["settled_within"]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise InputError(f"drainage: {path} is damaged, or no record of this command; {remedy}") from error
+    if then.get("method") != now["method"]:
+        changed.append(f"the method was {then.get('method', 'that of an earlier version')}, is {now['method']}")
     if within != now["settled_within"]:
         changed.append(f"--settled-within was {within}, is {now['settled_within']}")
     if earlier != points[: len(rows)]:

@@ -11,6 +11,7 @@ from muphy_lb.apps.rock.settled_flow import Desk, Flow, forget_flow, is_done
 from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
+from muphy_lb.base.phases import PROFILE, SETTING_UP
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.measure.permeability import DARCY_M2, driving_acceleration, refuse_other_drives
@@ -19,6 +20,8 @@ from muphy_lb.output.series import write_summary
 from muphy_lb.parallel.watchdog import Sentry
 from muphy_lb.run.loop import Clock, stopped
 from muphy_lb.run.options import DEFAULT_OUTPUT
+from muphy_lb.run.profile import profile_of_ranks, profile_table
+from muphy_lb.run.solver import Ahead
 from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.setup.geometry import is_prepared, load_nodes, open_case_nodes
 
@@ -37,6 +40,7 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
         DivergedError: a flow became unstable.
         OutputError: a file cannot be written.
     """
+    PROFILE.enter(SETTING_UP)
     _refinement(options)
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
     refuse_other_drives(case, case.openings)
@@ -45,9 +49,13 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
     if communicator.rank == 0:
         _prepare(folder, cases, options)
     with StopSignals() as signals, Sentry(communicator, folder):
-        nodes = _checked_nodes(cases, folder, say) if communicator.rank == 0 else None
+        ahead = Ahead(case, communicator)
+        nodes = _checked_nodes(cases, folder, say, ahead) if communicator.rank == 0 else None
         desk = Desk(say, signals, Clock(), options.time_step)
         settled, stopped_by = _run_all(cases, folder, nodes, options, desk, communicator)
+    profile = profile_of_ranks(communicator) if options.profile else None
+    if profile:
+        say(profile_table(profile))
     if stopped_by:
         return stopped(stopped_by, folder, say)
     return 0 if communicator.broadcast(settled) else UNSETTLED_EXIT_CODE
@@ -122,7 +130,7 @@ def _mirrored_along(geometry, axis: str):
     return geometry.model_copy(update={"options": {**options, **turned}})
 
 
-def _checked_nodes(cases, folder: Path, say) -> NodeList | None:
+def _checked_nodes(cases, folder: Path, say, ahead: Ahead) -> NodeList | None:
     """Refuse, before the first flow, a direction in which nothing can be measured; on rank 0.
 
     Returns:
@@ -133,22 +141,22 @@ def _checked_nodes(cases, folder: Path, say) -> NodeList | None:
     if all(section == first for section in others):
         if not cases:
             return None
-        nodes, header = _read(next(iter(cases.values())), say)
+        nodes, header = _read(next(iter(cases.values())), say, ahead)
         for case in cases.values():
             driving_acceleration(case, header)
         return nodes
     say(f"checking the image along {', '.join(cases)}, mirrored along each in turn (so across them the tensor is zero)")
     for case in cases.values():
-        driving_acceleration(case, _read(case, say)[1])
+        driving_acceleration(case, _read(case, say, ahead)[1])
     return None
 
 
-def _read(case: Case, say) -> tuple[NodeList | None, GeometryHeader]:
+def _read(case: Case, say, ahead: Ahead) -> tuple[NodeList | None, GeometryHeader]:
     """The nodes of a case, unless they stay in their file, and the rest of the geometry."""
     if is_prepared(case):
         with open_case_nodes(case) as nodes:
             return None, nodes.header
-    nodes, report = load_nodes(case)
+    nodes, report = load_nodes(case, seen=ahead.seen)
     say(report)
     return nodes, nodes.header
 

@@ -22,7 +22,7 @@ from muphy_lb.apps.rock.curve import ERROR, FLUIDS, KR, PERMEABILITIES, SATURATI
 from muphy_lb.apps.rock.settled_flow import Desk, Flow, forget_flow, keep_contents, other_contents, read_table
 from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder
+from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder, write_text
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.measure.displacement import Displacement, displacement_of
 from muphy_lb.measure.field_snapshots import FieldSnapshots
@@ -37,7 +37,7 @@ from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import StopSignals
 
 KNOWN_WITHIN = 0.02
-FILE = KR
+FILE, METHOD_FILE = KR, "method.txt"
 COLUMNS = (
     "first_saturation",
     *PERMEABILITIES,
@@ -82,6 +82,7 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
             check_writable(folder / name)
             if options.overwrite:
                 forget_flow(folder / name)
+                (folder / name / CASE_FILE).unlink(missing_ok=True)
     with StopSignals() as signals, Sentry(communicator, folder):
         say("the first fluid alone")
         desk = Desk(say, signals, Clock())
@@ -89,6 +90,8 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
         if single.is_stopped:
             return stopped(single.ended, folder, say)
         say(f"permeability {single.permeability.permeability_m2:.5g} m2")
+        for text in single.permeability.warnings:
+            say(f"warning: {text}")
         rows: list[dict] = []
         before, is_new = "", False  # name of the flow before, and whether this call has run one
         for saturation, name in zip(saturations, names, strict=True):
@@ -97,7 +100,7 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
             start = fluids.with_start(case, 1.0 - saturation, state, KNOWN_WITHIN)
             if not is_new:
                 say(_speed_told(single, fluids, case))
-            summary, is_new = _flow(start, folder / name, is_new, desk, communicator)
+            summary, is_new = _flow(start, fluids.method, folder / name, is_new, desk, communicator)
             if summary["ended"] not in (STEADY, COMPLETED):
                 return stopped(summary["ended"], folder, say)
             rows.append(_row(summary, fluids, case, single.permeability) | {"started_from": before or ANEW})
@@ -125,23 +128,31 @@ def _names(saturations: list[float]) -> list[str]:
     return [name if visit == 1 else f"{name}_{visit}" for name, visit in zip(plain, visits, strict=True)]
 
 
-def _flow(case: Case, folder: Path, is_new: bool, desk: Desk, communicator) -> tuple[dict, bool]:
+def _flow(case: Case, method: str, folder: Path, is_new: bool, desk: Desk, communicator) -> tuple[dict, bool]:
     """The summary of a flow, on every rank, and whether this call has run one; what its folder holds of it is gone on
     with, unless this call has run the flow that it starts from (``is_new``)."""
-    done, resume = communicator.broadcast(_earlier(folder, case, is_new) if communicator.rank == 0 else None)
+    done, resume = from_root(communicator, lambda: _earlier(folder, case, method, is_new))
     if done:
         desk.say(f"{folder} holds this flow, which has ended: it is not run again")
         return done, is_new
     simulation = Solver(case, communicator)
     from_root(communicator, lambda: keep_contents(folder, case))
+    from_root(communicator, lambda: write_text(folder / METHOD_FILE, method + "\n"))
     desk.say(simulation.describe())
     ended, summary = Run(simulation, folder, resume, Clock(desk.clock.started)).execute(desk.signals)
     return communicator.broadcast(summary) or {"ended": ended}, True
 
 
-def _earlier(folder: Path, case: Case, is_new: bool) -> tuple[dict | None, bool]:
+def _earlier(folder: Path, case: Case, method: str, is_new: bool) -> tuple[dict | None, bool]:
     """The summary of this flow in a folder if it has ended, and whether there is a checkpoint of it; on rank 0."""
     path, has_checkpoint = folder / CASE_FILE, any((folder / CHECKPOINTS).glob(PATTERN))
+    by = folder / METHOD_FILE
+    then = by.read_text(encoding="utf-8").strip() if by.exists() else "that of an earlier version"
+    if then != method and path.exists():
+        raise InputError(
+            f"relative-permeability: {folder} holds a flow of another method ({then}; now {method}), whose numbers are"
+            " others; give --overwrite to begin anew, or another output folder with -o"
+        )
     is_same = not is_new and path.exists() and path.read_text(encoding="utf-8") == case.to_toml(folder)
     if not is_same or other_contents(folder, case):
         if has_checkpoint:
@@ -186,6 +197,8 @@ def _row(summary: dict, fluids: Displacement, case: Case, alone: Permeability) -
 def _told(row: dict) -> str:
     first, second = (f"{row[f'{fluid}_{KR}']:.4g} +- {row[f'{fluid}_{ERROR}']:.2g}" for fluid in FLUIDS)
     word = "known" if row["is_known"] else "warning: NOT known as well as asked for"
+    if np.isnan(row[f"{FLUIDS[0]}_{KR}"]):
+        word = "warning: NOT known, by too few looks: give more run.steps, or fewer output.series_every_steps;"
     return (
         f"saturation of the first fluid {row['first_saturation']:.4g}: relative permeability {first}, of the second"
         f" {second}; capillary number {row['capillary_number']:.3g}; {word} after {row['steps']:,} steps"

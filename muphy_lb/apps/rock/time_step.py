@@ -24,10 +24,10 @@ from muphy_lb.apps.rock.settled_flow import (
 )
 from muphy_lb.base.errors import DivergedError
 from muphy_lb.case.case import Case
+from muphy_lb.geometry.limits import ask_for_voxels
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.parallel import from_root
-from muphy_lb.partition.voxels import FACES, graph_from_voxels
 from muphy_lb.setup.distribute import DistributedGeometry, distributed
 from muphy_lb.setup.numerics import resolve
 
@@ -79,10 +79,17 @@ def quick_case(case: Case, geometry: DistributedGeometry) -> Case | None:
 
 
 def pore_width(nodes: NodeList) -> float:
-    """Hydraulic diameter 4 V / S of all fluid [voxels], S being faces of voxels; infinite without walls."""
-    graph = graph_from_voxels(np.asarray(nodes.voxel[...]), nodes.shape, nodes.periodic)
-    faces = 2 * sum(int(np.count_nonzero(graph.neighbours(vector) < 0)) for vector in FACES[1::2])  # both ways alike
-    return 4.0 * graph.n_nodes / faces if faces else np.inf
+    """Hydraulic diameter 4 V / S of all fluid [voxels], S being faces of voxels; infinite without walls. Raises
+    GeometryError: too little memory for the box."""
+    voxel, faces = np.asarray(nodes.voxel[...]), 0
+    ask_for_voxels(nodes.shape, 2, "the width of the pores")
+    box = np.zeros(nodes.shape, dtype=bool)
+    box.reshape(-1)[voxel] = True
+    for axis, wraps in enumerate(nodes.periodic[::-1]):
+        line = np.moveaxis(box, axis, 0)
+        ends = line[-1] & ~line[0] if wraps else line[-1]
+        faces += 2 * int(np.count_nonzero(line[:-1] & ~line[1:]) + np.count_nonzero(ends))  # both ways alike
+    return 4.0 * voxel.size / faces if faces else np.inf
 
 
 def longest_wave(header: GeometryHeader) -> int:

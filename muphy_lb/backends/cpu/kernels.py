@@ -19,15 +19,24 @@ EVERYWHERE = records.Chosen(np.zeros(0, np.uint8), 0)
 ALL_POPULATIONS, ALL_BUT_REST = np.uint32(0xFFFFFFFF), np.uint32(0xFFFFFFFE)
 
 
-def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRange, values, shape=None):
-    """Vectorised over warps of nodes; a warp without fluid is left out."""
-    streams = arrays.pattern.stores_locally and arrays.new.nbytes > CACHED_BYTES
+def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRange, values, shape=None, behind=None):
+    """Vectorised over warps of nodes; a warp without fluid is left out. A field is advanced by a kernel of its own."""
+    streams = arrays.pattern.stores_locally and arrays.new.nbytes * backend.enlarged > CACHED_BYTES
     options = backend.lattice, backend.precision, streams, arrays.occupied is not None
     skeleton = skeletons.stream_collide(collide, arrays.pattern, *options)
     warps = nodes.first // WARP, -(-nodes.last // WARP)
     fluid = () if arrays.occupied is None else (arrays.occupied.array,)
     arguments = (arrays.old, arrays.new, *arrays.table, *warps, values, fluid)
-    return on_threads(nodes.last - nodes.first, bound(skeleton, *arguments))
+    collide_all = on_threads(nodes.last - nodes.first, bound(skeleton, *arguments))
+    if behind is None:
+        return collide_all
+    finish = advance(backend, behind.update, behind.arrays, nodes, behind.values)
+
+    def launch():
+        collide_all()
+        finish()
+
+    return launch
 
 
 def advance(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):

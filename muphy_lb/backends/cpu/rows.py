@@ -51,19 +51,49 @@ def move_row(typingctx, target, i, source, j):
     return types.void(target, i, source, j), codegen
 
 
+def _mask(context, builder, bits):
+    """A vector of conditions from the bits of a word. A cast of the word takes it apart bit by bit where there is no
+    AVX-512."""
+    _, _, features = context.codegen().magic_tuple()
+    if "+avx512bw" in features:
+        return builder.bitcast(bits, ir.VectorType(ir.IntType(1), WARP))
+    lanes = ir.VectorType(_INT32, WARP)
+    one_each = builder.insert_element(ir.Constant(lanes, ir.Undefined), bits, ir.Constant(_INT32, 0))
+    everywhere = builder.shuffle_vector(one_each, ir.Constant(lanes, ir.Undefined), ir.Constant(lanes, [0] * WARP))
+    own = builder.and_(everywhere, ir.Constant(lanes, [1 << lane for lane in range(WARP)]))
+    return builder.icmp_unsigned("!=", own, ir.Constant(lanes, [0] * WARP))
+
+
 @intrinsic
 def move_lanes(typingctx, target, i, source, j, lanes):
     """``target[i + lane] = source[j + lane]`` for the lanes whose bit is set; other elements are unchanged."""
 
     def codegen(context, builder, signature, arguments):
         to, i, origin, j, bits = arguments
-        mask = builder.bitcast(bits, ir.VectorType(ir.IntType(1), WARP))
+        mask = _mask(context, builder, bits)
         align = ir.Constant(_INT32, _element_bytes(signature.args[0]))
         pointer, row = _row_pointer(context, builder, signature.args[2], origin, j)
         loaded = [pointer, align, mask, ir.Constant(row, ir.Undefined)]
         value = _call_masked(builder, "load", signature.args[2], row, loaded)
         pointer, _ = _row_pointer(context, builder, signature.args[0], to, i)
         _call_masked(builder, "store", signature.args[0], ir.VoidType(), [value, pointer, align, mask])
+        return context.get_dummy_value()
+
+    return types.void(target, i, source, j, types.uint32), codegen
+
+
+@intrinsic
+def merge_lanes(typingctx, target, i, source, j, lanes):
+    """The same for a target of one thread: other elements are stored as they are, since masked stores are slow on some
+    CPUs."""
+
+    def codegen(context, builder, signature, arguments):
+        to, i, origin, j, bits = arguments
+        align = _element_bytes(signature.args[0])
+        target, row = _row_pointer(context, builder, signature.args[0], to, i)
+        pointer, _ = _row_pointer(context, builder, signature.args[2], origin, j)
+        loaded = [pointer, ir.Constant(_INT32, align), _mask(context, builder, bits), builder.load(target, align=align)]
+        builder.store(_call_masked(builder, "load", signature.args[2], row, loaded), target, align=align)
         return context.get_dummy_value()
 
     return types.void(target, i, source, j, types.uint32), codegen

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numba import config, njit, prange
 
-from muphy_lb.backends.cpu.rows import count_bits, fence, move_lanes, move_row, prefetch_row, stream_row
+from muphy_lb.backends.cpu.rows import count_bits, fence, merge_lanes, move_lanes, move_row, prefetch_row, stream_row
 from muphy_lb.base.kept.functions import stored
 from muphy_lb.base.kept.helpers import ahead
 from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry
@@ -120,7 +120,7 @@ def gather(source: BlockRows, q_count: int, first_address=first_address):
                 while starts:
                     later = starts & (starts - ONE)
                     lanes = from_lowest(starts) & ~from_lowest(later)
-                    move_lanes(block, through[k] * WARP, buffer, np.int64(bases[run]), lanes)
+                    merge_lanes(block, through[k] * WARP, buffer, np.int64(bases[run]), lanes)
                     starts = later
                     run += 1
 

@@ -13,7 +13,7 @@ from numba import types
 
 from muphy_lb.backends.arrays import State, StreamArrays
 from muphy_lb.backends.cuda.device import cuda
-from muphy_lb.backends.cuda.vectors import load_four, load_words, opaque, pack_halves, rounded_product, store_four
+from muphy_lb.backends.cuda.vectors import anew, load_four, load_words, opaque, pack_halves, rounded_product, store_four
 from muphy_lb.domain import ROW, TILE, entry, is_entry
 from muphy_lb.domain.runs import LINE_UNIT
 from muphy_lb.lattice.layout import RECORD, whole
@@ -78,11 +78,13 @@ def populations_arriving(step: StreamArrays) -> Populations:
 
 class Access(NamedTuple):
     """Device functions of one access pattern, and the size of the array of table addresses. ``own(n)``: address of row
-    0 of a node. ``find(lines, bases, n, entries)``: its table addresses. ``load(buffer, own, entries, f)`` and
+    0 of a node. ``find(lines, bases, n, entries)``: its table addresses; ``find_again`` the same for the store, if the
+    load needs some, too, so that they occupy no registers in between. ``load(buffer, own, entries, f)`` and
     ``store(buffer, own, entries, f)``."""
 
     own: object
     find: object
+    find_again: object
     load: object
     store: object
     n_entries: int
@@ -100,14 +102,20 @@ def access(load_locations, store_locations, n_entries: int, precision, index_typ
     q_count = len(load_locations)
     own = device_jit(_own(q_count))
     find = device_jit(unroll(_find(n_entries, index_type)) if n_entries else _find_nothing)
+    is_used_twice = all(any(map(is_entry, locations)) for locations in (load_locations, store_locations))
+    find_again = _again(find) if is_used_twice else device_jit(_find_nothing)
     load = device_jit(unroll(_load(*_constants(load_locations), precision.real)))
     store = device_jit(unroll(_store(*_constants(store_locations), precision.storage)))
-    return Access(own, find, load, store, max(1, n_entries))
+    return Access(own, find, find_again, load, store, max(1, n_entries))
+
+
+def _again(find):
+    return device_jit(lambda lines, bases, n, entries: find(lines, bases, anew(n), entries))
 
 
 def reader(populations: Populations, precision):
     """Device function ``(buffer, lines, bases, n, f)`` that loads the populations of a node from given locations."""
-    own, find, load, _, size = _access_to(populations, precision)
+    own, find, _, load, _, size = _access_to(populations, precision)
     index_type = populations.index_type
 
     def read(buffer, lines, bases, n, f):
@@ -120,7 +128,7 @@ def reader(populations: Populations, precision):
 
 def writer(populations: Populations, precision):
     """The inverse of :func:`reader`."""
-    own, find, _, store, size = _access_to(populations, precision)
+    own, find, _, _, store, size = _access_to(populations, precision)
     index_type = populations.index_type
 
     def write(buffer, lines, bases, n, f):

@@ -222,9 +222,9 @@ class CudaBackend(KernelTable):
         wants_two = pattern.in_place and self.precision.real is np.float32
         return (*doubles, *singles) if wants_two else (*singles, *doubles)
 
-    def stream_collide_usage(self, collide, arrays: StreamArrays, shape=None):
+    def stream_collide_usage(self, collide, arrays: StreamArrays, shape=None, behind=None):
         """Registers and local memory per thread of the compiled kernel."""
-        kernel = stream_kernel(collide, arrays, shape or self.launch_shapes(arrays.pattern)[0], self)
+        kernel = stream_kernel(collide, arrays, shape or self.launch_shapes(arrays.pattern)[0], self, behind)
         if SIMULATOR or not kernel.overloads:
             return None
         registers, local = kernel.get_regs_per_thread(), kernel.get_local_mem_per_thread()

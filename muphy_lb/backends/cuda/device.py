@@ -57,6 +57,11 @@ def select_device(index: int) -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
+def capability(index: int) -> tuple[int, int]:
+    """Compute capability of device ``index``, which is not made that of this process."""
+    return pair(int(number) for number in cuda.gpus[index % n_devices()].compute_capability)
+
+
 def stand_in_for_device(capability: tuple[int, int]) -> bool:
     """Let this process, which uses no device, compile for those of a compute capability; kernels are not loaded."""
     from numba.cuda import dispatcher
@@ -67,6 +72,20 @@ def stand_in_for_device(capability: tuple[int, int]) -> bool:
     devices.get_context = lambda: SimpleNamespace(device=device)
     dispatcher._Kernel.bind = lambda kernel: kernel.library.get_cubin()
     return True
+
+
+@contextmanager
+def without_ptx() -> Iterator[None]:
+    """Context in which a new kernel does without its PTX, half of the work of NVVM: Numba searches it for the names of
+    functions that have to be linked, which are in the text for LLVM, too."""
+    from numba.cuda.codegen import CUDACodeLibrary
+
+    text_of = CUDACodeLibrary.get_asm_str
+    CUDACodeLibrary.get_asm_str = CUDACodeLibrary.get_llvm_str
+    try:
+        yield
+    finally:
+        CUDACodeLibrary.get_asm_str = text_of
 
 
 def memory_free() -> tuple[int, int]:
@@ -226,6 +245,7 @@ __all__ = [
     "MOST",
     "ORDINARY",
     "SIMULATOR",
+    "capability",
     "clear",
     "close_memory",
     "cuda",
@@ -241,4 +261,5 @@ __all__ = [
     "select_device",
     "share_memory",
     "stand_in_for_device",
+    "without_ptx",
 ]

@@ -1,15 +1,25 @@
 """Kernels for GPUs: compiled once, and found on disk by the next start."""
 
+import importlib
 import pickle
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 
 from cuda import pathfinder
+from numba import types
 from numba.core.serialize import dumps
 from packaging.version import Version
 
-from muphy_lb.backends.cuda.device import SIMULATOR, cuda, dumps_of_functions, stand_in_for_device
+from muphy_lb.backends.cuda.device import (
+    SIMULATOR,
+    capability,
+    cuda,
+    dumps_of_functions,
+    stand_in_for_device,
+    without_ptx,
+)
+from muphy_lb.base.kept import helpers
 from muphy_lb.base.kept.code_digest import NoDigestError
 from muphy_lb.base.kept.known import is_known
 from muphy_lb.base.kept.store import KernelStore, folder_of, numbas_surroundings
@@ -30,6 +40,10 @@ class CudaKernelStore(KernelStore):
         """For the compute capability of the device in use; no device is touched there."""
         return partial(stand_in_for_device, tuple(cuda.get_current_device().compute_capability))
 
+    def shortcut(self):
+        """No PTX: machine code is made from LTO IR."""
+        return without_ptx()
+
     def reduced(self, compiled):
         """Machine code, not what it was made from; nothing of kernels that are made for one launch configuration."""
         if compiled.launch_config_sensitive:
@@ -43,6 +57,25 @@ class CudaKernelStore(KernelStore):
         kernel, states, code_library, library = pickle.loads(content)
         library["codegen"] = target_context.codegen()
         return kernel._rebuild(codelibrary=code_library._rebuild(**library), **states)
+
+
+def load_helpers(index: int) -> None:
+    """Let helpers that have nothing to do load what they compile with for a device: a second and a half for each."""
+    if not SIMULATOR:
+        helpers.load(partial(_load_compiler, capability(index)))
+
+
+def _load_compiler(of_device: tuple[int, int]) -> None:
+    importlib.import_module("muphy_lb.backends.cuda.kernels")
+    if stand_in_for_device(of_device):
+        cuda.jit(_shift).compile((types.float32[::1], types.Tuple((types.float32,))))
+
+
+def _shift(values, by):
+    """A kernel that nobody launches."""
+    n = cuda.grid(1)
+    if n < values.size:
+        values[n] += by[0]
 
 
 @cache

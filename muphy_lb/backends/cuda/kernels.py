@@ -8,7 +8,7 @@ from muphy_lb.backends import arrays as records
 from muphy_lb.backends.arrays import NodeRange, State
 from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons, stage_skeletons
 from muphy_lb.backends.cuda.access import populations_arriving, populations_of
-from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, Shape
+from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, Advance, Shape
 from muphy_lb.backends.cuda.stage_skeletons import LISTED_BLOCK, Candidates, Flags
 from muphy_lb.backends.interface import kernels_of
 from muphy_lb.domain import Crossing
@@ -120,23 +120,28 @@ FLUID_THREADS = 1 << 21  # share the warps with fluid; more than run at a time, 
 FILLING_BLOCKS = 1024  # of those that list nodes, as many as run at a time on a large GPU
 
 
-def stream_kernel(collide, arrays: records.StreamArrays, shape: Shape, backend):
-    """The compiled stream-and-collide kernel of a launch shape."""
+def stream_kernel(collide, arrays: records.StreamArrays, shape: Shape, backend, behind=None):
+    """The compiled stream-and-collide kernel of a launch shape; ``behind``: a field that the nodes advance."""
     index_type = arrays.table.index_type
     if arrays.occupied is not None:
         return skeletons.stream_collide_fluid(collide, arrays.pattern, backend.lattice, backend.precision, index_type)
+    how = behind and _how(behind.update, behind.arrays)
     return skeletons.stream_collide(
-        collide, arrays.pattern, backend.lattice, backend.precision, index_type, shape.threads
+        collide, arrays.pattern, backend.lattice, backend.precision, index_type, shape.threads, how
     )
 
 
-def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRange, values, shape=None):
+def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRange, values, shape=None, behind=None):
     """One thread per one or two nodes, or warps of nodes with fluid shared among those of threads."""
     if arrays.occupied is not None:
         block = shape.block if shape else FLUID_BLOCK
         return _stream_collide_fluid(backend, collide, arrays, nodes, values, block)
     shape = shape or backend.launch_shapes(arrays.pattern)[0]
-    kernel = stream_kernel(collide, arrays, shape, backend)
+    kernel = stream_kernel(collide, arrays, shape, backend, behind)
+    if behind:
+        field, table = behind.arrays, behind.arrays.table
+        row = table.index_type(field.row)
+        values = values, (field.old, field.new, table.lines, table.bases, row, behind.values)
     n_threads = -(-(nodes.last - nodes.first) // NODES_PER_THREAD[shape.threads])
     new = arrays.new.view(np.uint32) if shape.threads == PAIRED else arrays.new
     sweep = (-(-n_threads // shape.block) - 1, -1) if nodes.is_reversed else (0, 1)
@@ -157,12 +162,16 @@ def _stream_collide_fluid(backend, collide, arrays: records.StreamArrays, nodes:
 def advance(backend, update, arrays: records.StencilArrays, nodes: NodeRange, values):
     """One thread per node."""
     table, where = arrays.table, nodes.where
-    how = arrays.n_neighbours, arrays.row > 0, where is not None
+    how = _how(update, arrays), where is not None
     chosen = (where.array, np.uint8(where.mask)) if where else (table.lines, np.uint8(0))
-    kernel = skeletons.advance(update, *how, backend.lattice, backend.precision, table.index_type)
+    kernel = skeletons.advance(*how, backend.lattice, backend.precision, table.index_type)
     shape = *_bounds(nodes), table.index_type(arrays.row)
     arguments = (arrays.old, arrays.new, table.lines, table.bases, *shape, *chosen, values)
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+
+
+def _how(update, arrays: records.StencilArrays) -> Advance:
+    return Advance(update, arrays.n_neighbours, arrays.row > 0)
 
 
 def at_nodes(backend, update, access: records.NodeAccess, nodes: NodeRange, values, collision=None):
@@ -188,8 +197,8 @@ def _over(backend, at, tables: tuple, nodes: NodeRange, values):
     """Launch of a device function at the nodes of a range, or at the chosen ones."""
     where, skeletons = nodes.where, stage_skeletons
     if where is None:
-        arguments = tables, *_bounds(nodes), values
-        return backend.launch(skeletons.over_range(at), nodes.last - nodes.first, arguments, queue=nodes.queue)
+        kernel, arguments = skeletons.over_range(at), (tables, *_bounds(nodes), values)
+        return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue, block=LISTED_BLOCK)
     if where.among or where.array.dtype.itemsize > 1:
         return _over_chosen(backend, skeletons.over_chosen(at), (tables,), nodes, (values,))
     return _over_words(backend, skeletons.over_words(at), nodes, (tables, *_in_words(backend, nodes), values))

@@ -22,6 +22,7 @@ from muphy_lb.backends.cuda.device import SIMULATOR, cuda
 from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.lattice.exact_sums import in_two_parts
 from muphy_lb.lattice.layout import WARP
+from muphy_lb.operators.operator import Operator
 from muphy_lb.operators.saturation import node as saturation_node
 from muphy_lb.operators.unroll import unroll
 
@@ -40,11 +41,19 @@ class Shape(NamedTuple):
     block: int
 
 
+class Advance(NamedTuple):
+    """How a field is advanced: see :func:`advance`."""
+
+    operator: Operator
+    n_neighbours: int
+    has_populations: bool
+
+
 @cache
 def _update(collide_operator, pattern, lattice, precision, index_type, jit=device_jit):
     """Device function: load the populations of a node, collide, store them."""
     collide = collide_operator.compile(lattice, precision, jit)
-    own, find, load, store, n_entries = access(
+    own, find, find_again, load, store, n_entries = access(
         pattern.load, pattern.store, len(pattern.directions), precision, index_type
     )
     q_count, real = lattice.q, precision.real
@@ -55,21 +64,26 @@ def _update(collide_operator, pattern, lattice, precision, index_type, jit=devic
         find(lines, bases, n, entries)
         load(old, own(n), entries, f)
         collide(f, n, parameters)
+        find_again(lines, bases, n, entries)
         store(new, own(n), entries, f)
 
     return device_jit(update)
 
 
 @cache
-def stream_collide(collide_operator, pattern, lattice, precision, index_type, threads=SINGLE):
+def stream_collide(collide_operator, pattern, lattice, precision, index_type, threads=SINGLE, behind=None):
     """Load the populations of a node, collide, store them. Blocks run through the nodes from ``start`` on in steps of
-    one block, ``step`` being 1 or -1."""
-    collide = collide_operator.compile(lattice, precision, device_jit)
-    functions = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
-    own, find, load, store, n_entries = functions
-    update = _update(collide_operator, pattern, lattice, precision, index_type)
-    q_count, real = lattice.q, precision.real
-    one, five, warp, in_warp = np.uint32(1), np.uint32(5), np.uint32(32), np.uint32(31)
+    one block, ``step`` being 1 or -1. ``behind``: an :class:`Advance` of a field, which each node does then; the
+    parameters are a pair, of the collision and the arguments of the field.
+
+    A field's own kernel is bound by instructions, and this one by memory: together they take little more than the
+    bytes of both.
+    """
+    parts = _parts(collide_operator, pattern, lattice, precision, index_type, behind)
+    if threads == PAIRED:
+        return _paired(parts, lattice.q, precision.real, index_type)
+    (own, find, find_again, load, store, n_entries), collide, update, finish = parts
+    q_count, real, five, warp, in_warp = lattice.q, precision.real, np.uint32(5), np.uint32(32), np.uint32(31)
 
     @kernel_jit
     def single(old, new, lines, bases, start, step, first, last, parameters):
@@ -77,6 +91,7 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
         n = np.uint32(first + block * cuda.blockDim.x + cuda.threadIdx.x)
         if n < last:
             update(old, new, lines, bases, n, parameters)
+            finish(n, parameters)
 
     @kernel_jit
     def double(old, new, lines, bases, start, step, first, last, parameters):
@@ -93,12 +108,21 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
             load(old, own(m), entries_g, g)
             collide(f, n, parameters)
             collide(g, m, parameters)
+            find_again(lines, bases, n, entries_f)
             store(new, own(n), entries_f, f)
+            find_again(lines, bases, m, entries_g)
             store(new, own(m), entries_g, g)
+            finish(n, parameters)
+            if m < last:
+                finish(m, parameters)
 
-    if threads != PAIRED:
-        return {SINGLE: single, DOUBLE: double}[threads]
-    store_both, find_both = store_pairs(q_count), find_pairs(n_entries, index_type)
+    return {SINGLE: single, DOUBLE: double}[threads]
+
+
+def _paired(parts, q_count, real, index_type):
+    """The kernel of threads with two consecutive nodes each."""
+    (own, _, _, load, _, n_entries), collide, _, finish = parts
+    store_both, find_both, one = store_pairs(q_count), find_pairs(n_entries, index_type), np.uint32(1)
 
     @kernel_jit
     def paired(old, new_words, lines, bases, start, step, first, last, parameters):
@@ -115,8 +139,41 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
             collide(f, n, parameters)
             collide(g, m, parameters)
             store_both(new_words, own(n), f, g)
+            finish(n, parameters)
+            if m < last:
+                finish(m, parameters)
 
     return paired
+
+
+def _parts(collide_operator, pattern, lattice, precision, index_type, behind: Advance | None):
+    """The access, the collision and the update of a node, and what the node does then, by parameters of all."""
+    functions = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
+    collide = collide_operator.compile(lattice, precision, device_jit)
+    update = _update(collide_operator, pattern, lattice, precision, index_type)
+    if behind:
+        return functions, *_with_behind(collide, update, _advance(behind, lattice, precision, index_type))
+    return functions, collide, update, device_jit(_leave)
+
+
+def _leave(n, parameters):
+    """Do nothing more at a node."""
+
+
+def _with_behind(collide, update, advanced):
+    """The same with a pair of parameters, of the collision and of the field."""
+
+    def collide_first(f, n, parameters):
+        collide(f, n, parameters[0])
+
+    def update_first(old, new, lines, bases, n, parameters):
+        update(old, new, lines, bases, n, parameters[0])
+
+    def finish(n, parameters):
+        old, new, lines, bases, row, values = parameters[1]
+        advanced(old, new, lines, bases, n, row, values)
+
+    return device_jit(collide_first), device_jit(update_first), device_jit(finish)
 
 
 @cache
@@ -148,11 +205,10 @@ def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_ty
 
 
 @cache
-def advance(update_operator, n_neighbours, has_populations, is_chosen, lattice, precision, index_type):
-    """Advance a field from the values of a node and of its neighbours, or, of several components, from the arriving
-    populations; at all nodes, or at the chosen ones."""
-    update, real, n_values = update_operator.compile(lattice, precision, device_jit), precision.real, 1 + n_neighbours
-    gather_node = gather_values(n_neighbours, index_type, real)
+def _advance(how: Advance, lattice, precision, index_type):
+    """Device function: advance a field at a node."""
+    update, real, n_values = how.operator.compile(lattice, precision, device_jit), precision.real, 1 + how.n_neighbours
+    gather_node = gather_values(how.n_neighbours, index_type, real)
     scatter_node = scatter_values(n_values, index_type)
 
     def collided(values, n, row, new, parameters):
@@ -162,15 +218,27 @@ def advance(update_operator, n_neighbours, has_populations, is_chosen, lattice, 
     def updated(values, n, row, new, parameters):
         new[n] = update(values, n, parameters)
 
-    advanced = device_jit(collided if has_populations else updated)
+    write = device_jit(collided if how.has_populations else updated)
+
+    def advanced(old, new, lines, bases, n, row, parameters):
+        values = cuda.local.array(n_values, real)
+        gather_node(old, lines, bases, n, values)
+        write(values, n, row, new, parameters)
+
+    return device_jit(advanced)
+
+
+@cache
+def advance(how: Advance, is_chosen, lattice, precision, index_type):
+    """Advance a field from the values of a node and of its neighbours, or, of several components, from the arriving
+    populations; at all nodes, or at the chosen ones."""
+    advanced = _advance(how, lattice, precision, index_type)
 
     @kernel_jit
     def kernel(old, new, lines, bases, first, last, row, array, mask, parameters):
         n = np.uint32(first + cuda.grid(1))
         if n < last and (not is_chosen or array[n] & mask):
-            values = cuda.local.array(n_values, real)
-            gather_node(old, lines, bases, n, values)
-            advanced(values, n, row, new, parameters)
+            advanced(old, new, lines, bases, n, row, parameters)
 
     return kernel
 

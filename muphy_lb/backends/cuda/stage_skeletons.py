@@ -260,7 +260,7 @@ def _with_arriving(layer, arriving: Arriving, collisions, lattice, precision):
     stay in registers then, and compilers share sums between both: the collision is strict here as in
     ``stream_collide_fluid``, so that the code around it changes no rounding."""
     (locations, n_entries, index_type), changes, stores_at = arriving
-    own, find, load, store, size = access(locations, stores_at or locations, n_entries, precision, index_type)
+    own, find, _, load, store, size = access(locations, stores_at or locations, n_entries, precision, index_type)
     change, q_count, real = changer(locations, precision), lattice.q, precision.real
     collide = collisions[0].compile(lattice, precision, strict_jit) if collisions else None
 

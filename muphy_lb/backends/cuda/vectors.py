@@ -77,6 +77,16 @@ def _opaque(typing_context, number):
     return number(number), generate
 
 
+def _anew(typing_context, n):
+    """The number of a node, of which compilers do not know that it is the same: what followed from it is not kept until
+    here, but computed again."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.asm(ir.FunctionType(WORD, [WORD]), "mov.u32 $0, $1;", "=r,r", arguments, True)
+
+    return types.uint32(types.uint32), generate
+
+
 def _pack_halves(typing_context, low, high):
     """Two single-precision numbers, rounded to half precision, as one word."""
     signature = types.uint32(types.float32, types.float32)
@@ -166,6 +176,7 @@ load_four = _load_words_in_python if SIMULATOR else intrinsic(_load_four)
 load_words = _load_words_in_python if SIMULATOR else intrinsic(_load_words)
 store_four = _store_four_in_python if SIMULATOR else intrinsic(_store_four)
 opaque = (lambda number: number) if SIMULATOR else intrinsic(_opaque)
+anew = (lambda n: n) if SIMULATOR else intrinsic(_anew)
 pack_halves = _pack_halves_in_python if SIMULATOR else intrinsic(_pack_halves)
 rounded_product = operator.mul if SIMULATOR else intrinsic(_rounded_product)
 store_to = _not_in_the_simulator if SIMULATOR else intrinsic(_store_to)

@@ -98,7 +98,7 @@ class NumpyBackend(KernelTable):
         """A single shape, which is not specified."""
         return (None,)
 
-    def stream_collide_usage(self, collide, arrays, shape=None):
+    def stream_collide_usage(self, collide, arrays, shape=None, behind=None):
         """None: there is no compiled kernel."""
         return None
 

@@ -216,8 +216,9 @@ def drag(backend, operators, particles: records.ParticleArrays, capacity: int, a
     return exchange
 
 
-def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRange, values, shape=None):
+def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRange, values, shape=None, behind=None):
     """new[store] = collide(old[load]), also where there is no fluid."""
+    finish = advance(backend, behind.update, behind.arrays, nodes, behind.values) if behind else None
     n = np.arange(nodes.first, nodes.last)
     pattern, whole = arrays.pattern, State(arrays.old, (), arrays.table, nodes.last)
     load, store = (backend.addresses(whole, locations)[:, n] for locations in (pattern.load, pattern.store))
@@ -229,6 +230,8 @@ def stream_collide(backend, collide, arrays: records.StreamArrays, nodes: NodeRa
         f = backend.loaded(arrays.old[load[:, here]])
         named = backend.in_lattice_units(collide, values)
         arrays.new[store[:, here]] = backend.stored(collide.reference(f, n[here], backend.lattice, named))
+        if finish:
+            finish()
 
     return step
 

@@ -9,6 +9,7 @@ waits (:mod:`muphy_lb.base.kept.turns`). Helpers that fail or die leave their ke
 import atexit
 import itertools
 import os
+import pickle
 import queue
 import re
 import subprocess
@@ -40,6 +41,10 @@ IDLE_S = 60.0
 """Time without a job after which a helper ends: each has 0.1 GB or more, and a run takes hours."""
 
 
+NOW, LATER, IDLE = range(3)
+"""Urgency of jobs: kernels that the run will launch; usual ones; what is done for want of anything else."""
+
+
 class Helpers:
     """Processes that compile; they are started as they are asked, and end without jobs, or with this process.
 
@@ -48,13 +53,18 @@ class Helpers:
     """
 
     def __init__(self, most: int):
-        self._most, self._jobs, self._count = most, queue.PriorityQueue[tuple[bool, int, bytes]](), itertools.count()
+        self._most, self._jobs, self._count = most, queue.PriorityQueue[tuple[int, int, bytes]](), itertools.count()
         self._processes = list[subprocess.Popen]()
         atexit.register(self._end)
 
-    def ask(self, job: bytes, can_wait: bool = False) -> None:
-        """Have a job done, as :mod:`muphy_lb.base.kept.helper` reads it; ``can_wait``: for all jobs that cannot."""
-        self._jobs.put((can_wait, next(self._count), job))
+    def load(self, work: bytes) -> None:
+        """Have each of them do a work, a pickled function, as soon as it has nothing else to do."""
+        for _ in range(self._most):
+            self._jobs.put((IDLE, next(self._count), work))
+
+    def ask(self, job: bytes, urgency: int = NOW) -> None:
+        """Have a job done, as :mod:`muphy_lb.base.kept.helper` reads it, ahead of all that are less urgent."""
+        self._jobs.put((urgency, next(self._count), job))
         if len(self._processes) >= self._most:
             return
         line = python("muphy_lb.base.kept.helper")
@@ -72,7 +82,8 @@ class Helpers:
         """Hand a helper one job after the other, until it ends, or has had none for long: another one takes its place
         when it is needed."""
         with suppress(OSError, ValueError):
-            while True:
+            is_up = process.stdout.read(1)  # what is most urgent then is its first job
+            while is_up:
                 try:
                     _, _, job = self._jobs.get(timeout=IDLE_S)
                 except queue.Empty:
@@ -141,7 +152,7 @@ def usually(kernel, types: str | tuple, subject: str = "") -> None:
     asked for when that is :func:`expected`."""
 
     def request():
-        ask(kernel, normalize_signature(types)[0], can_wait=not subject)
+        ask(kernel, normalize_signature(types)[0], NOW if subject else LATER)
 
     if subject:
         _of_subject.setdefault(subject, []).append(request)
@@ -163,9 +174,14 @@ def ahead(kernel, arguments: tuple) -> None:
         ask(kernel, tuple(kernel.typeof_pyval(each) for each in arguments))
 
 
-def ask(kernel, signature: tuple, can_wait: bool = False) -> None:
-    """Let a helper compile a kernel, unless it is kept, or cannot be, or there are no helpers; ``can_wait``: behind
-    those that a run is known to launch."""
+def load(work: Callable[[], object]) -> None:
+    """Let each helper do a work that loads what it will need, while it has nothing else to do."""
+    if _helpers:
+        _helpers.load(pickle.dumps(work))
+
+
+def ask(kernel, signature: tuple, urgency: int = NOW) -> None:
+    """Let a helper compile a kernel, unless it is kept, or cannot be, or there are no helpers."""
     store: Any = getattr(kernel, "_cache", None)
     path = store.lacking(signature) if hasattr(store, "lacking") else None
     if path is None or signature in kernel.overloads:
@@ -173,4 +189,4 @@ def ask(kernel, signature: tuple, can_wait: bool = False) -> None:
     begin()
     if _helpers:
         with suppress(Exception):  # what cannot be sent is compiled here
-            _helpers.ask(store.dumps((type(store), store.preparation(), kernel, signature, path)), can_wait)
+            _helpers.ask(store.dumps((type(store), store.preparation(), kernel, signature, path)), urgency)

@@ -15,6 +15,7 @@ The content of a file is executed. So files and folders are believed only if the
 nobody else may write them; others are passed over, which is said once.
 """
 
+import gc
 import hashlib
 import logging
 import os
@@ -23,8 +24,8 @@ import shutil
 import sys
 import zlib
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 
@@ -58,6 +59,9 @@ kernel less than 0.1 MB, and the tests compile hundreds."""
 
 FOREIGN: set[Path] = set()  # folders of which was said that they are passed over
 
+SELDOM = 100_000, 20, 100
+"""Thresholds of the garbage collector while a kernel compiles: compilers make objects by the million and few cycles."""
+
 UNRELATED = ("CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEFAULT_NUM_THREADS")
 """Settings of Numba that do not change machine code."""
 
@@ -83,7 +87,7 @@ class KernelStore(_Cache):
 
     def compile(self, sig):
         """Compile for a signature, or load what is kept for it; takes the place of the kernel's own method."""
-        with global_compiler_lock, spent_on(COMPILING), remembered():
+        with global_compiler_lock, spent_on(COMPILING), remembered(), _seldom_collected(), self.shortcut():
             n_turns = len(self._turns)
             try:
                 return self._compile(sig)
@@ -91,6 +95,10 @@ class KernelStore(_Cache):
                 for turn in self._turns[n_turns:]:
                     turn.end()
                 del self._turns[n_turns:]
+
+    def shortcut(self) -> AbstractContextManager:
+        """A context in which this compiler leaves out what is not needed; Numba's lock is held."""
+        return nullcontext()
 
     @abstractmethod
     def folder(self) -> Path:
@@ -210,6 +218,17 @@ class KernelStore(_Cache):
             return None
         name = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         return folder / name if folder.is_absolute() else None  # it is not below the "~" of a user without a home
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Context in which garbage is looked for seldom."""
+    before = gc.get_threshold()
+    gc.set_threshold(*SELDOM)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _warn(folder: Path, problem: ForeignError) -> None:

@@ -30,12 +30,12 @@ from muphy_lb.output.pictures.shading import (
     NORMAL_Y,
     NORMAL_Z,
     PEAK,
+    RAYS,
     SHADE,
     SOLID,
     shaded,
 )
 
-RAYS = "rays"  # subject of the kernels that are compiled ahead where there will be a picture
 VECTOR, ROWS = float64[::1], float64[:, ::1]
 BODY, SMOOTH, AROUND, SPEED, WALL, GRAIN = range(6)
 """Channels: occupancy; smoothed for normals; more strongly smoothed for occlusion; speed; distance of the wall; share
@@ -518,7 +518,7 @@ def smoothed(field: np.ndarray, stride: int = 1) -> np.ndarray:
     return source.reshape(field.shape)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, usually=(float32[::1], int64, int64), subject=RAYS)
 def _averaged(field, length, shift):
     """Averages of the numbers of lines that follow each other, each of a ``length``, with those a ``shift`` away in the
     line."""

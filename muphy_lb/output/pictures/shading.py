@@ -1,10 +1,11 @@
 """Light, shade and outlines on what rays have hit."""
 
 import numpy as np
-from numba import prange
+from numba import float32, float64, int64, prange
 
 from muphy_lb.base.kept.functions import njit
 
+RAYS = "rays"  # subject of the kernels that are compiled ahead where there will be a picture
 DEPTH, NORMAL_X, NORMAL_Y, NORMAL_Z, SHADE, PEAK, SOLID = range(7)  # results of a ray
 N_RESULTS = 7
 OUTLINE_WIDTH, FULL_JUMP = 3, 12.0  # rays to either side, and the difference of their depths, of a full outline
@@ -33,7 +34,13 @@ def shaded(hits: np.ndarray, camera: np.ndarray, colours, oversampling: int) -> 
     return _lit(hits, first, tints, camera, oversampling)
 
 
-@njit(parallel=True, cache=True, nogil=True)
+@njit(
+    parallel=True,
+    cache=True,
+    nogil=True,
+    usually=(float32[:, :, ::1], int64[::1], float32[:, ::1], float64[:, ::1], int64),
+    subject=RAYS,
+)
 def _lit(hits, first, tints, camera, oversampling):
     """Pixels of ray results.
 

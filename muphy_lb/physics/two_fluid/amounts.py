@@ -31,15 +31,20 @@ from muphy_lb.physics.two_fluid.operators import (
     DRIFT,
     ENTERING,
     FIRST,
+    MIXING,
     NEW_FIRST,
+    NEW_MIXING,
     NEW_SECOND,
     NORMAL,
     PHASE,
     SECOND,
     SHARPNESS,
+    WIDER_PHASE,
     axis_links,
     known_node,
     normal_or_0,
+    root_node,
+    wider,
 )
 
 UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
@@ -56,13 +61,17 @@ ALMOST_FIRST = 0.9
 """Phase of a node below which a porous plate is closed to it."""
 
 
+GATHERED = 6
+"""Numbers that a node gathers beyond each link."""
+
+
 def _sent(own, along_u, pressed, lattice: Lattice) -> np.ndarray:
     """(n,) whole units of a fluid that nodes send along a direction, with the amount that is pressed along it."""
     return np.floor(float(lattice.w[1]) * (own * (1.0 + along_u / float(lattice.cs2)) + pressed) + 0.5)
 
 
-def _mixing(first, second) -> np.ndarray:
-    """(n,) square root of N_a N_b / (N_a + N_b)."""
+def mixing(first, second) -> np.ndarray:
+    """(n,) square root of N_a N_b / (N_a + N_b), from the amounts as real numbers."""
     is_mixed = (first > 0.0) & (second > 0.0)
     return np.sqrt(np.where(is_mixed, first * second / np.where(is_mixed, first + second, 1.0), 0.0))
 
@@ -82,9 +91,9 @@ def _advance(neighbours, n, lattice, parameters):
         beyond, there = amounts[0][near], [values[near].astype(real) for values in amounts]
         turned = 0.5 * SHARPNESS * (normal[axis][n] + normal[axis][near])
         drifts = 0.5 / float(own_lattice.cs2) * (drift[axis][n] + drift[axis][near])
-        mixing = _mixing(*here) * _mixing(*there)
-        drifts = np.where(mixing > LEAST_MIXING * UNITS[real], drifts, 0.0)
-        pressed = sign * (turned * (1.0 + turned * turned / 6.0) + drifts) * mixing
+        mixed = parameters[MIXING][n] * parameters[MIXING][near]
+        drifts = np.where(mixed > LEAST_MIXING * UNITS[real], drifts, 0.0)
+        pressed = sign * (turned * (1.0 + turned * turned / 6.0) + drifts) * mixed
         for colour, towards in enumerate((1.0, -1.0)):
             parts = [
                 _sent(own[colour], way * momentum[axis][at], way * sign * towards * pressed, own_lattice)
@@ -96,53 +105,69 @@ def _advance(neighbours, n, lattice, parameters):
     for name, values, change in zip((NEW_FIRST, NEW_SECOND), amounts, changes, strict=True):
         parameters[name][n] = values[n] + change
     a, b = (parameters[name][n].astype(real) for name in (NEW_FIRST, NEW_SECOND))
+    parameters[NEW_MIXING][n] = mixing(a, b)
     parameters[PHASE][n] = (a - b) / np.maximum(a + b, 1.0)
+    parameters[WIDER_PHASE][n] = wider(parameters[PHASE][n].astype(float))
 
 
 def _advance_node(lattice, precision, jit, at):
-    """All neighbours are read before anything depends on one of them, so that a thread waits for memory once."""
-    real, zero, one = precision.real, precision.real(0), precision.real(1)
-    first, second, new_first, new_second = (at[name] for name in (FIRST, SECOND, NEW_FIRST, NEW_SECOND))
-    phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
+    """All is read before anything depends on what was read, so that a thread waits for memory once."""
+    real, one = precision.real, precision.real(1)
+    first, second, mixing = (at[name] for name in (FIRST, SECOND, MIXING))
+    new_first, new_second, new_mixing = (at[name] for name in (NEW_FIRST, NEW_SECOND, NEW_MIXING))
+    phase, wider_phase, entering = at[PHASE], at[WIDER_PHASE], at[ENTERING]
+    flow_x, flow_y, flow_z = (at[name] for name in MOMENTUM_FIELDS)
     normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
-    links, known = axis_links(lattice), known_node(precision, jit)
+    drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
+    links, known, root = axis_links(lattice), known_node(precision, jit), root_node(precision, jit)
+    mixing_of, is_kept_back = _mixing_node(precision, jit), _kept_back_node(lattice, precision, jit, at)
     gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
-    lost = _summed([_lost_node(link, number, lattice, precision, jit, at) for number, link in enumerate(links)], jit)
-
-    def pressed(n, a, b, parameters):
-        if a > zero and b > zero:
-            mixing = real(math.sqrt(a * b / (a + b)))
-            normal = known(parameters[normal_x][n]), known(parameters[normal_y][n]), known(parameters[normal_z][n])
-            return normal, mixing
-        return (zero, zero, zero), zero
-
-    pressed = jit(pressed)
+    lost = _summed([_lost_node(link, part, lattice, precision, jit) for part, link in enumerate(links)], jit)
+    through_openings = _summed([_opened_node(link, part, precision, jit) for part, link in enumerate(links)], jit)
+    lowest = _lowest_node(len(links), jit)
 
     def advance(neighbours, n, parameters):
         a, b = parameters[first][n], parameters[second][n]
         flow = parameters[flow_x][n], parameters[flow_y][n], parameters[flow_z][n]
+        normal = parameters[normal_x][n], parameters[normal_y][n], parameters[normal_z][n]
+        drift = parameters[drift_x][n], parameters[drift_y][n], parameters[drift_z][n]
         beside = gathered(neighbours, parameters)
-        own = real(a), real(b)
-        lost_a, lost_b = lost(neighbours, n, own, flow, pressed(n, *own, parameters), beside, parameters)
+        own, mixed = (real(a), real(b)), parameters[mixing][n]
+        unit = known(normal[0]), known(normal[1]), known(normal[2])
+        lost_a, lost_b = lost(own, flow, (unit, drift, mixed), beside)
         a -= lost_a
         b -= lost_b
+        if lowest(beside) == OPENING and not is_kept_back(n, parameters):
+            lost_a, lost_b = through_openings(own, flow, parameters[entering][n], beside)
+            a -= lost_a
+            b -= lost_b
         parameters[new_first][n] = a
         parameters[new_second][n] = b
-        parameters[phase][n] = (real(a) - real(b)) / max(real(a) + real(b), one)
+        parameters[new_mixing][n] = mixing_of(real(a), real(b))
+        of_node = (real(a) - real(b)) / max(real(a) + real(b), one)
+        parameters[phase][n] = of_node
+        parameters[wider_phase][n] = of_node / (one + root(of_node))
 
     return jit(advance)
 
 
+def _mixing_node(precision, jit):
+    """Node function ``(a, b)`` of :func:`mixing`."""
+    real, zero = precision.real, precision.real(0)
+    return jit(lambda a, b: real(math.sqrt(a * b / (a + b))) if a > zero and b > zero else zero)
+
+
 def _gathered_node(link: tuple[int, int, float], jit, at):
-    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow and the normal
-    along it there."""
+    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link and how they mix, and the flow,
+    the normal and the relative velocity along it there."""
     k, axis, _ = link
-    first, second, flow = at[FIRST], at[SECOND], at[MOMENTUM_FIELDS[axis]]
-    normal = at[NORMAL[axis]]
+    first, second, mixing, flow = at[FIRST], at[SECOND], at[MIXING], at[MOMENTUM_FIELDS[axis]]
+    normal, drift = at[NORMAL[axis]], at[DRIFT[axis]]
 
     def gathered(neighbours, parameters):
         near = neighbours[k]
-        return parameters[first][near], parameters[second][near], parameters[flow][near], parameters[normal][near]
+        along = parameters[flow][near], parameters[normal][near], parameters[drift][near]
+        return parameters[first][near], parameters[second][near], parameters[mixing][near], *along
 
     return jit(gathered)
 
@@ -156,26 +181,57 @@ def _joined(functions, jit):
     return jit(lambda neighbours, parameters: head(neighbours, parameters) + rest(neighbours, parameters))
 
 
-def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, jit, at):
-    """Node function ``(neighbours, n, own, flow, pressed, beside, parameters)``: the units of both fluids that a node
-    loses through one of its links along axes, from its amounts, its flow, what presses them apart along the axes, and
-    what was gathered beyond all links."""
-    k, axis, along_axis = link
+def _lowest_node(n_links: int, jit):
+    """Node function ``(beside)``: the lowest amount of the first fluid beyond the links of a node."""
+    if n_links == 1:
+        return jit(lambda beside: beside[0])
+    head, rest = GATHERED * (n_links - 1), _lowest_node(n_links - 1, jit)
+    return jit(lambda beside: min(beside[head], rest(beside)))
+
+
+def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, jit):
+    """Node function ``(own, flow, pressed, beside)``: the units of both fluids that a node loses through one of its
+    links along axes to the node beyond, from its amounts, its flow, what presses them apart along the axes, and what
+    was gathered beyond all links."""
+    _, axis, along_axis = link
     real, integer = precision.real, INTEGERS[precision.real]
-    sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
-    sixth, drift = real(1.0 / 6.0), at[DRIFT[axis]]
+    sign, half, one = real(along_axis), real(0.5), real(1)
+    sixth, sharpness = real(1.0 / 6.0), real(SHARPNESS)
     per_drift = real(0.5 / float(scalar_lattice(lattice.dimension).cs2))
     least = real(LEAST_MIXING * UNITS[precision.real])
-    full, plate, almost_first = real(UNITS[precision.real]), real(PLATE), real(ALMOST_FIRST)
-    entering, phase, sharpness = at[ENTERING], at[PHASE], real(SHARPNESS)
-    of_first, of_second, of_flow, of_normal = (4 * number + part for part in range(4))
-    known = known_node(precision, jit)
-    sent, whole = _sent_node(lattice, precision, jit), jit(lambda amount: integer(math.floor(amount + half)))
+    parts = (GATHERED * number + part for part in range(GATHERED))
+    of_first, of_second, of_mixing, of_flow, of_normal, of_drift = parts
+    known, sent = known_node(precision, jit), _sent_node(lattice, precision, jit)
 
-    def through_opening(n, a, b, along, parameters):
-        share = parameters[entering][n]
-        if share == plate and parameters[phase][n] < almost_first:
+    def lost(own, flow, pressed, beside):
+        a, b, (normal, drift, mixed) = real(beside[of_first]), real(beside[of_second]), pressed
+        x = half * sharpness * (normal[axis] + known(beside[of_normal]))
+        both = x * (one + x * x * sixth)
+        mixed *= beside[of_mixing]
+        if mixed > least:
+            both += per_drift * (drift[axis] + beside[of_drift])
+        both *= mixed
+        sent_a, sent_b = sent(own[0], own[1], sign * flow[axis], sign * both)
+        got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
+        is_there = integer(beside[of_first] > LEAST_AMOUNT)  # a product, since a branch here keeps links apart
+        return is_there * integer(sent_a - got_a), is_there * integer(sent_b - got_b)
+
+    return jit(lost)
+
+
+def _opened_node(link: tuple[int, int, float], number: int, precision, jit):
+    """Node function ``(own, flow, share, beside)``: the units of both fluids that a node loses through one of its links
+    along axes to an opening that lets them pass; ``share``: of the first one in what enters."""
+    _, axis, along_axis = link
+    real, integer, of_first = precision.real, INTEGERS[precision.real], GATHERED * number
+    sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
+    full, plate = real(UNITS[precision.real]), real(PLATE)
+    whole = jit(lambda amount: integer(math.floor(amount + half)))
+
+    def opened(own, flow, share, beside):
+        if beside[of_first] != OPENING:
             return nothing, nothing
+        along, (a, b) = sign * flow[axis], own
         if along > zero:
             if share == plate:
                 return whole((a + b) * along), nothing
@@ -183,27 +239,7 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
         share = min(share, one) * full
         return whole(share * along), whole((full - share) * along)
 
-    through_opening = jit(through_opening)
-
-    def lost(neighbours, n, own, flow, pressed, beside, parameters):
-        along = sign * flow[axis]
-        a, b, both = real(beside[of_first]), real(beside[of_second]), zero
-        if a > zero and b > zero and pressed[1] > zero:
-            x = half * sharpness * (pressed[0][axis] + known(beside[of_normal]))
-            both, mixing = x * (one + x * x * sixth), pressed[1] * real(math.sqrt(a * b / (a + b)))
-            if mixing > least:
-                both += per_drift * (parameters[drift][n] + parameters[drift][neighbours[k]])
-            both *= mixing
-        sent_a, sent_b = sent(own[0], own[1], along, sign * both)
-        got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
-        beyond = beside[of_first]
-        if beyond > LEAST_AMOUNT:
-            return sent_a - got_a, sent_b - got_b
-        if beyond == OPENING:
-            return through_opening(n, own[0], own[1], along, parameters)
-        return nothing, nothing
-
-    return jit(lost)
+    return jit(opened)
 
 
 def _sent_node(lattice, precision, jit):
@@ -230,9 +266,9 @@ def _summed(functions, jit):
         return head
     rest = _summed(others, jit)
 
-    def both(neighbours, n, own, flow, pressed, beside, parameters):
-        one_a, one_b = head(neighbours, n, own, flow, pressed, beside, parameters)
-        more_a, more_b = rest(neighbours, n, own, flow, pressed, beside, parameters)
+    def both(own, flow, given, beside):
+        one_a, one_b = head(own, flow, given, beside)
+        more_a, more_b = rest(own, flow, given, beside)
         return one_a + more_a, one_b + more_b
 
     return jit(both)
@@ -242,7 +278,10 @@ ADVANCE = Operator(
     "two-fluid-amounts",
     _advance,
     _advance_node,
-    named(FIRST, SECOND, NEW_FIRST, NEW_SECOND, PHASE, ENTERING, *MOMENTUM_FIELDS, *NORMAL, *DRIFT),
+    named(
+        *(FIRST, SECOND, MIXING, NEW_FIRST, NEW_SECOND, NEW_MIXING),
+        *(PHASE, WIDER_PHASE, ENTERING, *MOMENTUM_FIELDS, *NORMAL, *DRIFT),
+    ),
 )
 
 

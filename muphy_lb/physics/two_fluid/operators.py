@@ -43,19 +43,22 @@ from muphy_lb.operators.closures import Closure
 from muphy_lb.operators.operator import constants, named
 from muphy_lb.operators.unroll import unroll
 
-FIRST, SECOND, NEW_FIRST, NEW_SECOND = "first", "second", "new_first", "new_second"
-PHASE, STEEPNESS, STRENGTH = "phase", "steepness", "strength"
+FIRST, SECOND, MIXING = "first", "second", "mixing"
+NEW_FIRST, NEW_SECOND, NEW_MIXING = "new_first", "new_second", "new_mixing"
+PHASE, WIDER_PHASE, STEEPNESS, STRENGTH = "phase", "wider_phase", "steepness", "strength"
 NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
 BEND = ("bend_x", "bend_y", "bend_z")
 """Curvatures of the wall: kappa_2 w + sqrt(kappa_1 - kappa_2) e, the principal ones positive where it bulges into the
 fluid, kappa_1 the larger one, along e."""
 DRIFT = ("drift_x", "drift_y", "drift_z")
-COTANGENT, ENTERING, TENSION, ENDING = "contact_cotangent", "entering_share", "tension", "links_ending"
+COSINE, ENTERING, TENSION = "contact_cosine", "entering_share", "tension"
 NOWHERE = 2.0
-"""Phase where there is no node."""
+"""psi, the wider phase, and each component of the momentum where there is no node."""
 NO_NORMAL = 4.0
 """Each component of the normal where there is no interface, so that one tells; more than any beyond a wall that the
 interface meets."""
+NO_NODE = 5.0
+"""Each component of the normal where there is no node."""
 SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
 HALF_VOXEL = math.tanh(0.5 * SHARPNESS)
@@ -110,8 +113,8 @@ def _slope(difference: np.ndarray, is_known: np.ndarray, axis: int, lattice: Lat
     return rise / np.where(width > 0.0, width, 1.0)
 
 
-def _half(phase: np.ndarray) -> np.ndarray:
-    """tanh(beta d / 2) of the phase tanh(beta d)."""
+def wider(phase: np.ndarray) -> np.ndarray:
+    """psi = tanh(beta d / 2) of the phase tanh(beta d)."""
     return phase / (1.0 + _root(phase))
 
 
@@ -121,17 +124,16 @@ def _root(phase: np.ndarray) -> np.ndarray:
 
 
 def _orient(neighbours, n, lattice, parameters):
-    phase, beside = (parameters[PHASE][at].astype(float) for at in (n, neighbours))
-    is_known, own = beside < NOWHERE, _half(phase)
-    difference = np.where(is_known, _half(np.where(is_known, beside, 0.0)) - own, 0.0)
+    own, beside = (parameters[WIDER_PHASE][at].astype(float) for at in (n, neighbours))
+    is_known = beside < NOWHERE
+    difference = np.where(is_known, beside - own, 0.0)
     gradient = np.array([_slope(difference, is_known, axis, lattice) for axis in range(3)])
     wall = np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
     tangent = gradient - (gradient * wall).sum(axis=0) * wall
     along = np.linalg.norm(tangent, axis=0)
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG * np.linalg.norm(gradient, axis=0))
-    is_met &= _root(phase) > TRACE
-    cotangent = parameters[COTANGENT][n].astype(float)
-    wetting = np.tanh(0.5 * SHARPNESS * cotangent / np.sqrt(1.0 + cotangent * cotangent))
+    is_met &= 1.0 - own * own > TRACE * (1.0 + own * own)
+    wetting = np.tanh(0.5 * SHARPNESS * parameters[COSINE][n].astype(float))
     expected = tangent + (own - (own + wetting) / (1.0 + own * wetting)) * wall
     more = np.where(is_known, difference - lattice.c[1:] @ expected, 0.0)
     meeting = expected + np.einsum("k,ka,kn->an", lattice.w[1:] / float(lattice.cs2), lattice.c[1:], more)
@@ -143,7 +145,7 @@ def _orient(neighbours, n, lattice, parameters):
     unit = np.array([normal_or_0(parameters[name][n]) for name in NORMAL], dtype=float)
     for name, component in zip(DRIFT, _drift(neighbours, n, unit, is_known, lattice, parameters), strict=True):
         parameters[name][n] = component
-    steepness = 0.5 * STEEPENED * _root(phase) * (1.0 + _root(phase)) * size
+    steepness = STEEPENED * (1.0 - own * own) / (1.0 + own * own) ** 2 * size
     parameters[STEEPNESS][n] = np.where(is_flat, 0.0, steepness)
     parameters[STRENGTH][n] = np.where(is_flat, 0.0, parameters[STRENGTH][n])
 
@@ -159,42 +161,30 @@ def _drift(neighbours, n, normal, is_known, lattice, parameters) -> np.ndarray:
     return drift * FASTEST_DRIFT / np.maximum(np.linalg.norm(drift, axis=0), FASTEST_DRIFT)
 
 
-def _half_node(precision, jit):
-    """Node function ``(phase)``: tanh(beta d / 2) of the phase tanh(beta d), and sqrt(1 - phi^2)."""
+def root_node(precision, jit):
+    """Node function ``(phase)``: sqrt(1 - phi^2)."""
     real, zero, one = precision.real, precision.real(0), precision.real(1)
-
-    def half(phase):
-        root = real(math.sqrt(max(one - phase * phase, zero)))
-        return phase / (one + root), root
-
-    return jit(half)
+    return jit(lambda phase: real(math.sqrt(max(one - phase * phase, zero))))
 
 
-def _differences_node(lattice, precision, jit, phase: int):
+def _differences_node(lattice, precision, jit, wider_phase: int):
     """Node function ``(neighbours, own, parameters)``: weighted sums over the neighbours that are there of vector times
-    difference of the half phase, of squares of the vector's components, and of their products; all 0 without a
-    difference. ``own`` is the phase of the node.
+    difference of psi, of squares of the vector's components, and of their products. ``own`` is psi of the node.
 
     All neighbours are read before anything depends on one of them.
     """
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    zero, nowhere, half = real(0), real(NOWHERE), _half_node(precision, jit)
+    zero, nowhere = real(0), real(NOWHERE)
 
     def sums(neighbours, own, parameters):
         beside = [zero] * count
         for k in range(count):
-            beside[k] = parameters[phase][neighbours[k]]
+            beside[k] = parameters[wider_phase][neighbours[k]]
         gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
-        differs = False
-        for k in range(count):
-            differs = differs | ((beside[k] != own) & (beside[k] < nowhere))
-        if not differs:
-            return gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz
-        own_half = half(own)[0]
         for k in range(count):
             if beside[k] < nowhere:
-                rise = w[k + 1] * (half(beside[k])[0] - own_half)
+                rise = w[k + 1] * (beside[k] - own)
                 gx += cx[k + 1] * rise
                 gy += cy[k + 1] * rise
                 gz += cz[k + 1] * rise
@@ -212,43 +202,45 @@ def _differences_node(lattice, precision, jit, phase: int):
 def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
-    flat, share, least_width, steepened = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(0.5 * STEEPENED)
+    flat, share, least_width, steepened = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(STEEPENED)
     none, trace = real(NO_NORMAL), real(TRACE)
     half_sharpness = real(0.5 * SHARPNESS)
-    phase, steepness, strength, cotangent_at = (at[name] for name in (PHASE, STEEPNESS, STRENGTH, COTANGENT))
+    steepness, strength, cosine, wider_phase = (at[name] for name in (STEEPNESS, STRENGTH, COSINE, WIDER_PHASE))
     x, y, z = (at[name] for name in NORMAL)
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
-    sums, half = _differences_node(lattice, precision, jit, phase), _half_node(precision, jit)
+    sums = _differences_node(lattice, precision, jit, wider_phase)
     drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
     drift = _drift_node(lattice, precision, jit, at)
 
     def orient(neighbours, n, parameters):
-        of_node, steep = parameters[phase][n], parameters[steepness][n]
-        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, of_node, parameters)
-        if sx == zero and sy == zero and sz == zero and steep == zero:
-            return  # what would be written is there
-        gx, gy, gz = sx / max(wide_x, least_width), sy / max(wide_y, least_width), sz / max(wide_z, least_width)
-        own, root = half(of_node)
-        wx, wy, wz = zero, zero, zero
-        if gx != zero or gy != zero or gz != zero:
-            wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
-        if wx * wx + wy * wy + wz * wz > limit and root > trace:
+        own, had_none = parameters[wider_phase][n], parameters[x][n] >= none
+        wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
+        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, own, parameters)
+        if had_none and sx == zero and sy == zero and sz == zero:
+            return
+        width_x, width_y, width_z = max(wide_x, least_width), max(wide_y, least_width), max(wide_z, least_width)
+        per = one / (width_x * width_y * width_z)
+        gx, gy, gz = per * sx * width_y * width_z, per * sy * width_x * width_z, per * sz * width_x * width_y
+        is_mixed = one - own * own > trace * (one + own * own)
+        if is_mixed and wx * wx + wy * wy + wz * wz > limit:
             across = gx * wx + gy * wy + gz * wz
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
             along = tx * tx + ty * ty + tz * tz
             if along > share * share * (gx * gx + gy * gy + gz * gz):
-                cotangent = parameters[cotangent_at][n]
-                wetting = real(math.tanh(half_sharpness * cotangent / real(math.sqrt(one + cotangent * cotangent))))
+                wetting = real(math.tanh(half_sharpness * parameters[cosine][n]))
                 fall = own - (own + wetting) / (one + own * wetting)
                 ex, ey, ez = tx + fall * wx, ty + fall * wy, tz + fall * wz
                 gx = ex + per_width * (sx - wide_x * ex - xy * ey - xz * ez)
                 gy = ey + per_width * (sy - xy * ex - wide_y * ey - yz * ez)
                 gz = ez + per_width * (sz - xz * ex - yz * ey - wide_z * ez)
         size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
+        if had_none and size <= flat:
+            return  # what would be written is there
         nx, ny, nz, steep = none, none, none, zero
         if size > flat:
-            per = one / size
-            nx, ny, nz, steep = gx * per, gy * per, gz * per, steepened * root * (one + root) * size
+            per, narrowed = one / size, one / (one + own * own)
+            nx, ny, nz = gx * per, gy * per, gz * per
+            steep = steepened * (one - own * own) * narrowed * narrowed * size
         else:
             parameters[strength][n] = zero
         dx, dy, dz = zero, zero, zero
@@ -269,35 +261,45 @@ def _drift_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, nx, ny, nz, parameters)``: how much faster the first fluid is than the second."""
     real = precision.real
     nowhere, zero, least, apart, fastest = (real(x) for x in (NOWHERE, 0.0, LEAST_WIDTH, APART, FASTEST_DRIFT))
-    phase, (flow_x, flow_y, flow_z) = at[PHASE], (at[name] for name in MOMENTUM_FIELDS)
+    flow_x, flow_y, flow_z = (at[name] for name in MOMENTUM_FIELDS)
     links = tuple(k for k, *_ in axis_links(lattice))
-    cx, cy, cz = constants(lattice, precision)[1:]
+    cx, cy, cz = (tuple(each[k + 1] for k in links) for each in constants(lattice, precision)[1:])
+    count = len(links)
 
     def drift(neighbours, n, nx, ny, nz, parameters):
+        there_x = [zero] * count
+        there_y = [zero] * count
+        there_z = [zero] * count
+        for k in range(count):
+            there_x[k] = parameters[flow_x][neighbours[links[k]]]
+            there_y[k] = parameters[flow_y][neighbours[links[k]]]
+            there_z[k] = parameters[flow_z][neighbours[links[k]]]
         ux, uy, uz = parameters[flow_x][n], parameters[flow_y][n], parameters[flow_z][n]
         vx, vy, vz, width = zero, zero, zero, zero
-        for k in links:
-            near = neighbours[k]
-            if parameters[phase][near] < nowhere:
-                along = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
-                vx += along * (parameters[flow_x][near] - ux)
-                vy += along * (parameters[flow_y][near] - uy)
-                vz += along * (parameters[flow_z][near] - uz)
+        for k in range(count):
+            if there_x[k] < nowhere:
+                along = cx[k] * nx + cy[k] * ny + cz[k] * nz
+                vx += along * (there_x[k] - ux)
+                vy += along * (there_y[k] - uy)
+                vz += along * (there_z[k] - uz)
                 width += along * along
         per = apart / max(width, least)
         across = vx * nx + vy * ny + vz * nz
         vx, vy, vz = per * (vx - across * nx), per * (vy - across * ny), per * (vz - across * nz)
-        slowed = fastest / max(real(math.sqrt(vx * vx + vy * vy + vz * vz)), fastest)
-        return slowed * vx, slowed * vy, slowed * vz
+        squared = vx * vx + vy * vy + vz * vz
+        if squared > fastest * fastest:
+            slowed = fastest / real(math.sqrt(squared))
+            return slowed * vx, slowed * vy, slowed * vz
+        return vx, vy, vz
 
-    return jit(drift)
+    return jit(unroll(drift))
 
 
 ORIENT = Operator(
     "two-fluid-normal",
     _orient,
     _orient_node,
-    named(PHASE, STEEPNESS, STRENGTH, COTANGENT, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL),
+    named(WIDER_PHASE, STEEPNESS, STRENGTH, COSINE, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL),
 )
 
 
@@ -305,24 +307,25 @@ def _draw(neighbours, n, lattice, parameters):
     own = np.array([parameters[name][n] for name in NORMAL], dtype=float)
     beside = np.array([parameters[name][neighbours] for name in NORMAL], dtype=float)
     wall = np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
-    cotangent = parameters[COTANGENT][n].astype(float)
+    cosine = parameters[COSINE][n].astype(float)
+    sine = np.sqrt(1.0 - cosine * cosine)
     tangent = own - (own * wall).sum(axis=0) * wall
     along = np.linalg.norm(tangent, axis=0)
     is_met = ((wall**2).sum(axis=0) > 0.5) & (along > ALONG)
-    sine, ahead = 1.0 / np.sqrt(1.0 + cotangent * cotangent), tangent / np.where(is_met, along, 1.0)
-    at_wall = sine * (ahead - cotangent * wall)
-    beyond = is_met & (parameters[ENDING][n] >> np.arange(lattice.q - 1)[:, None] & 1 != 0)
+    ahead = tangent / np.where(is_met, along, 1.0)
+    at_wall = sine * ahead - cosine * wall
+    beyond = is_met & (beside[0] > NO_NORMAL)
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
     is_known = beyond | (beside[0] < NO_NORMAL)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
     phase = np.clip(parameters[PHASE][n], -1.0, 1.0)
     c, w = lattice.c[1:], np.where(beyond, 3.0 * lattice.w[1:, None], 0.0)
-    turned = cotangent * (c @ (sine * (cotangent * ahead + wall))) * (c @ at_wall)
+    turned = cosine / sine * (c @ (cosine * ahead + sine * wall)) * (c @ at_wall)
     across = (c**2).sum(axis=1)[:, None] - (c @ ahead) ** 2 - (c @ wall) ** 2
     seen = 1.0 - (w * (turned + across)).sum(axis=0) / (lattice.dimension - 1)
     bend = np.array([parameters[name][n] for name in BEND], dtype=float)
     bending = (bend * wall).sum(axis=0) + (bend * ahead).sum(axis=0) ** 2
-    bent = bending * (cotangent * (c @ ahead) + c @ wall) * (2.0 / SHARPNESS * phase - cotangent * sine * (c @ wall))
+    bent = bending * (cosine / sine * (c @ ahead) + c @ wall) * (2.0 / SHARPNESS * phase - cosine * (c @ wall))
     divergence = (divergence + (w * bent).sum(axis=0)) / np.where(is_met, np.maximum(seen, 0.5), 1.0)
     distance = np.log(1.0 + PURE + phase) - np.log(1.0 + PURE - phase)
     carried = np.maximum(1.0 - _reach(lattice) * distance * divergence, 0.5)
@@ -334,102 +337,132 @@ def _reach(lattice: Lattice) -> float:
     return 0.5 / SHARPNESS / (lattice.dimension - 1)
 
 
-def _at_wall_node(precision, jit, at):
-    """Node function ``(nx, ny, nz, n, parameters)``: whether the interface of a node meets a wall, the normal of the
-    wall, the direction along it in which the interface lies, and cosine and sine of the contact angle."""
+def _at_wall_node(precision, jit):
+    """Node function ``(nx, ny, nz, wall, cosine)``: whether the interface of a node meets a wall, the direction along
+    the wall in which it lies, and cosine and sine of the contact angle."""
     real = precision.real
     zero, one, half, share = real(0), real(1), real(0.5), real(ALONG)
-    cotangent_at = at[COTANGENT]
-    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
 
-    def at_wall(nx, ny, nz, n, parameters):
-        wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
-        if wx * wx + wy * wy + wz * wz <= half:
-            return False, (wx, wy, wz), (zero, zero, zero), zero, one
-        across = nx * wx + ny * wy + nz * wz
-        tx, ty, tz = nx - across * wx, ny - across * wy, nz - across * wz
-        along = real(math.sqrt(tx * tx + ty * ty + tz * tz))
-        if along <= share:
-            return False, (wx, wy, wz), (zero, zero, zero), zero, one
-        cotangent, per = parameters[cotangent_at][n], one / along
-        sine = one / real(math.sqrt(one + cotangent * cotangent))
-        return True, (wx, wy, wz), (tx * per, ty * per, tz * per), sine * cotangent, sine
+    def at_wall(nx, ny, nz, wall, cosine):
+        wx, wy, wz = wall
+        if wx * wx + wy * wy + wz * wz > half:
+            across = nx * wx + ny * wy + nz * wz
+            tx, ty, tz = nx - across * wx, ny - across * wy, nz - across * wz
+            along = real(math.sqrt(tx * tx + ty * ty + tz * tz))
+            if along > share:
+                per, sine = one / along, real(math.sqrt(one - cosine * cosine))
+                return True, (tx * per, ty * per, tz * per), cosine, sine
+        return False, (zero, zero, zero), zero, one
 
     return jit(at_wall)
 
 
 def _seen_node(lattice, precision, jit):
-    """Node function ``(k, wall, ahead, cosine, sine, twice)``: what a link into a wall lacks of the curvature, and what
-    it adds to the divergence for each curvature of the wall; ``twice`` is twice the distance from the interface."""
+    """Node function ``(along, into, wall, ahead, cosine, sine, twice)``: the share of the curvature that is seen beside
+    a wall, and what its links add to the divergence for each curvature of the wall, from the sums of weight times c and
+    weight times c c (xx, yy, zz, xy, xz, yz) over them; ``twice`` is twice the distance from the interface."""
     real = precision.real
-    w, cx, cy, cz = constants(lattice, precision)
-    three, per_axis = real(3), real(1.0 / (lattice.dimension - 1))
+    one, three, per_axis = real(1), real(3), real(3.0 / (lattice.dimension - 1))
 
-    def lacking(k, wall, ahead, cosine, sine, twice):
-        up = cx[k + 1] * wall[0] + cy[k + 1] * wall[1] + cz[k + 1] * wall[2]
-        on = cx[k + 1] * ahead[0] + cy[k + 1] * ahead[1] + cz[k + 1] * ahead[2]
-        squared = cx[k + 1] * cx[k + 1] + cy[k + 1] * cy[k + 1] + cz[k + 1] * cz[k + 1]
-        cotangent, weight = cosine / sine, three * w[k + 1]
-        turned = cotangent * (cosine * on + sine * up) * (sine * on - cosine * up)
-        bent = (cotangent * on + up) * (twice - cosine * up)
-        return weight * per_axis * (turned + squared - on * on - up * up), weight * bent
+    def along_both(into, a, b):
+        xx, yy, zz, xy, xz, yz = into
+        mixed = xy * (a[0] * b[1] + a[1] * b[0]) + xz * (a[0] * b[2] + a[2] * b[0]) + yz * (a[1] * b[2] + a[2] * b[1])
+        return xx * a[0] * b[0] + yy * a[1] * b[1] + zz * a[2] * b[2] + mixed
 
-    return jit(lacking)
+    along_both = jit(along_both)
+
+    def seen(along, into, wall, ahead, cosine, sine, twice):
+        over, under = along_both(into, ahead, ahead), along_both(into, wall, wall)
+        beside = along_both(into, ahead, wall)
+        cotangent = cosine / sine
+        turned = cotangent * (cosine * sine * (over - under) + (sine * sine - cosine * cosine) * beside)
+        on = along[0] * ahead[0] + along[1] * ahead[1] + along[2] * ahead[2]
+        up = along[0] * wall[0] + along[1] * wall[1] + along[2] * wall[2]
+        bent = three * (twice * (cotangent * on + up) - cosine * (cotangent * beside + under))
+        return one - per_axis * (turned + into[0] + into[1] + into[2] - over - under), bent
+
+    return jit(seen)
 
 
-def _draw_node(lattice, precision, jit, at):
+def _divergence_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, n, own_x, own_y, own_z, wall, cosine, parameters)``: a rise and a width, whose ratio
+    is the divergence of the normal. Walls come behind the sums, so that no neighbour waits for what is read of them."""
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
     zero, half, one, two = real(0), real(0.5), real(1), real(2)
-    least_width, none, reach, above = (real(x) for x in (LEAST_WIDTH, NO_NORMAL, _reach(lattice), 1.0 + PURE))
-    ending, nowhere = at[ENDING], np.int32(0)
-    steepness, strength, tension, phase = at[STEEPNESS], at[STRENGTH], at[TENSION], at[PHASE]
+    least_width, none = real(LEAST_WIDTH), real(NO_NORMAL)
+    told_by = tuple(int(np.flatnonzero(vector)[0]) for vector in lattice.c[1:])  # so that no other component is read
     x, y, z = (at[name] for name in NORMAL)
-    at_wall, lacking = _at_wall_node(precision, jit, at), _seen_node(lattice, precision, jit)
-    bend_x, bend_y, bend_z = (at[name] for name in BEND)
-    twice = real(2.0 / SHARPNESS)
-    distance = jit(lambda phase: real(math.log(above + phase)) - real(math.log(above - phase)))
+    at_wall, seen_beside = _at_wall_node(precision, jit), _seen_node(lattice, precision, jit)
+    (bend_x, bend_y, bend_z), phase, twice = (at[name] for name in BEND), at[PHASE], real(2.0 / SHARPNESS)
 
-    def divergence(neighbours, n, parameters):
-        own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
-        is_met, wall, ahead, cosine, sine = at_wall(own_x, own_y, own_z, n, parameters)
-        wall_x = two * (sine * ahead[0] - cosine * wall[0]) - own_x
-        wall_y = two * (sine * ahead[1] - cosine * wall[1]) - own_y
-        wall_z = two * (sine * ahead[2] - cosine * wall[2]) - own_z
-        beyond, bending, apart = nowhere, zero, zero
-        if is_met:
-            beyond, apart = parameters[ending][n], twice * parameters[phase][n]
-            bx, by, bz = parameters[bend_x][n], parameters[bend_y][n], parameters[bend_z][n]
-            most = bx * ahead[0] + by * ahead[1] + bz * ahead[2]
-            bending = bx * wall[0] + by * wall[1] + bz * wall[2] + most * most
-        gx, gy, gz, wide_x, wide_y, wide_z, seen, bent = zero, zero, zero, zero, zero, zero, one, zero
+    def divergence(neighbours, n, own_x, own_y, own_z, wall, cosine_there, parameters):
+        gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
+        fx, fy, fz, xx, yy, zz, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
-            if beyond & (1 << k):
-                nx, ny, nz = wall_x, wall_y, wall_z
-                unseen, turned = lacking(k, wall, ahead, cosine, sine, apart)
-                seen -= unseen
-                bent += turned
-            if nx < none:
+            if (nx, ny, nz)[told_by[k]] < none:
                 gx += w[k + 1] * cx[k + 1] * (nx - own_x)
-                wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
-            if ny < none:
                 gy += w[k + 1] * cy[k + 1] * (ny - own_y)
-                wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
-            if nz < none:
                 gz += w[k + 1] * cz[k + 1] * (nz - own_z)
+                wide_x += w[k + 1] * cx[k + 1] * cx[k + 1]
+                wide_y += w[k + 1] * cy[k + 1] * cy[k + 1]
                 wide_z += w[k + 1] * cz[k + 1] * cz[k + 1]
-        spread = gx / max(wide_x, least_width) + gy / max(wide_y, least_width) + gz / max(wide_z, least_width)
-        return (spread + bending * bent) / max(seen, half)
+            if (nx, ny, nz)[told_by[k]] > none:
+                fx += w[k + 1] * cx[k + 1]
+                fy += w[k + 1] * cy[k + 1]
+                fz += w[k + 1] * cz[k + 1]
+                xx += w[k + 1] * cx[k + 1] * cx[k + 1]
+                yy += w[k + 1] * cy[k + 1] * cy[k + 1]
+                zz += w[k + 1] * cz[k + 1] * cz[k + 1]
+                xy += w[k + 1] * cx[k + 1] * cy[k + 1]
+                xz += w[k + 1] * cx[k + 1] * cz[k + 1]
+                yz += w[k + 1] * cy[k + 1] * cz[k + 1]
+        is_met, ahead, cosine, sine = at_wall(own_x, own_y, own_z, wall, cosine_there)
+        seen, bent = one, zero
+        if is_met:
+            gx += two * fx * (sine * ahead[0] - cosine * wall[0] - own_x)
+            gy += two * fy * (sine * ahead[1] - cosine * wall[1] - own_y)
+            gz += two * fz * (sine * ahead[2] - cosine * wall[2] - own_z)
+            wide_x += xx
+            wide_y += yy
+            wide_z += zz
+            apart, into = twice * parameters[phase][n], (xx, yy, zz, xy, xz, yz)
+            seen, bent = seen_beside((fx, fy, fz), into, wall, ahead, cosine, sine, apart)
+            seen = max(seen, half)
+            bx, by, bz = parameters[bend_x][n], parameters[bend_y][n], parameters[bend_z][n]
+            most = bx * ahead[0] + by * ahead[1] + bz * ahead[2]
+            bent *= bx * wall[0] + by * wall[1] + bz * wall[2] + most * most
+        wide_x, wide_y, wide_z = max(wide_x, least_width), max(wide_y, least_width), max(wide_z, least_width)
+        rise = wide_z * (gx * wide_y + gy * wide_x) + wide_x * wide_y * (gz + bent * wide_z)
+        return rise, wide_x * wide_y * wide_z * seen
 
-    divergence = jit(unroll(divergence))
+    return jit(unroll(divergence))
+
+
+def _draw_node(lattice, precision, jit, at):
+    real = precision.real
+    zero, half, reach, above = (real(x) for x in (0.0, 0.5, _reach(lattice), 1.0 + PURE))
+    steepness, strength, tension, phase, cosine = (at[name] for name in (STEEPNESS, STRENGTH, TENSION, PHASE, COSINE))
+    (x, y, z), (wall_x, wall_y, wall_z) = ([at[name] for name in names] for names in (NORMAL, WALL_NORMAL))
+    divergence = _divergence_node(lattice, precision, jit, at)
+
+    def distance(phase):
+        """Of fluids that are exchanged, alike to the last digit."""
+        size = abs(phase)
+        found = real(math.log((above + size) / (above - size)))
+        return found if phase > zero else -found
+
+    distance = jit(distance)
 
     def draw(neighbours, n, parameters):
-        steep = parameters[steepness][n]
+        steep, of_node = parameters[steepness][n], parameters[phase][n]
         if steep > zero:
-            spread = divergence(neighbours, n, parameters)
-            carried = max(one - reach * distance(parameters[phase][n]) * spread, half)
-            parameters[strength][n] = -parameters[tension] * spread / carried * steep
+            own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
+            wall = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
+            rise, width = divergence(neighbours, n, own_x, own_y, own_z, wall, parameters[cosine][n], parameters)
+            carried = max(width - reach * distance(of_node) * rise, half * width)
+            parameters[strength][n] = -parameters[tension] * steep * rise / carried
 
     return jit(draw)
 
@@ -438,7 +471,7 @@ DRAW = Operator(
     "two-fluid-tension",
     _draw,
     _draw_node,
-    named(PHASE, STEEPNESS, STRENGTH, TENSION, COTANGENT, ENDING, *NORMAL, *WALL_NORMAL, *BEND),
+    named(PHASE, STEEPNESS, STRENGTH, TENSION, COSINE, *NORMAL, *WALL_NORMAL, *BEND),
 )
 
 

@@ -19,22 +19,25 @@ from muphy_lb.measure.displacement import Displacement
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, on_root, whole_nodes
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, Stage, Value
-from muphy_lb.operators import MOMENTUM_FIELDS, STORE_MOMENTUM
+from muphy_lb.operators import MOMENTUM_FIELDS
 from muphy_lb.parallel import NodeGather, agreed_on_root
 from muphy_lb.physics.package import Physics
-from muphy_lb.physics.two_fluid.amounts import ADVANCE, INTEGERS, KEPT_BACK, OPENING, PLATE, UNITS, WALL
+from muphy_lb.physics.two_fluid.amounts import ADVANCE, INTEGERS, KEPT_BACK, OPENING, PLATE, UNITS, WALL, mixing
+from muphy_lb.physics.two_fluid.narrow import EARLIER, NARROW, STORE_CARRYING, narrow_nodes
 from muphy_lb.physics.two_fluid.observers import FLOWS, TwoFluidSeries, second_saturation
 from muphy_lb.physics.two_fluid.operators import (
     BEND,
-    COTANGENT,
+    COSINE,
     DRAW,
     DRIFT,
-    ENDING,
     ENTERING,
     FIRST,
+    MIXING,
     MIXTURE,
     NEW_FIRST,
+    NEW_MIXING,
     NEW_SECOND,
+    NO_NODE,
     NO_NORMAL,
     NORMAL,
     NOWHERE,
@@ -48,12 +51,13 @@ from muphy_lb.physics.two_fluid.operators import (
     TENSION,
     WALL_NORMAL,
     WEIGHT,
+    WIDER_PHASE,
 )
 from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
 from muphy_lb.physics.two_fluid.structure import COLUMNS as SHAPE
 from muphy_lb.physics.two_fluid.structure import parts_of, structure
-from muphy_lb.physics.two_fluid.walls import NARROW, ending_links, narrow_share, wall_normals
+from muphy_lb.physics.two_fluid.walls import NO_ROOM, narrow_share, wall_normals
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 from muphy_lb.setup.input_fields import Wanted, read_field
 
@@ -72,7 +76,8 @@ RATIOS = 0.01, 100.0
 """Between which the viscosity of the second fluid over that of the first one must be: as in tests of sliding layers."""
 ROUNDING = 1e-6
 """By which the phase of a file may lie beyond that of pure fluids."""
-AMOUNTS = {FIRST: NEW_FIRST, SECOND: NEW_SECOND}
+ALTERNATING = {FIRST: NEW_FIRST, SECOND: NEW_SECOND, MIXING: NEW_MIXING}
+METHOD = "start by invasion, sharp interface"
 
 
 def _viscosities_m2_s(case: Case) -> tuple[float, float]:
@@ -95,6 +100,7 @@ DISPLACEMENT = Displacement(
     saturation=second_saturation,
     structure=structure,
     structure_columns=SHAPE,
+    method=METHOD,
     drive="second_acceleration_m_s2",
     is_second=lambda view: view.local_field(PHASE) < 0.0,
 )
@@ -181,8 +187,8 @@ class TwoFluid(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of two copies of both amounts, and of 22 numbers of a node."""
-        return 26.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize
+        """Memory of two copies of both amounts and of how they mix, and of 25 numbers and a flag of a node."""
+        return 31.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize + 1.0
 
     def check(self, view) -> None:
         """Refuse outputs that know one viscosity only; find the walls."""
@@ -200,6 +206,8 @@ class TwoFluid(Physics):
         if share is not None:
             agreed_on_root(communicator, lambda: _refuse_share(whole_nodes(view), share))
         force = uniform_acceleration_m_s2(view.case, view.header)
+        if self._section.known_within is not None:
+            agreed_on_root(communicator, lambda: _refuse_blocked(whole_nodes(view), force))
         filled = self._filled(whole_nodes(view), share, force) if communicator.rank == 0 and is_filled else None
         self._start = communicator.broadcast(filled)
 
@@ -217,29 +225,28 @@ class TwoFluid(Physics):
         fluidity = [1.0 / (2.0 * viscosity / float(flow.lattice.cs2)) for viscosity in self.viscosities]
         fluid = replace(flow.fluid, rates=(*flow.fluid.rates, *fluidity), closure=MIXTURE)
         momentum: dict[str, Value] = {name: FieldValue(name) for name in MOMENTUM_FIELDS}
-        own: dict[str, Value] = {
-            name: FieldValue(name) for name in (*AMOUNTS, PHASE, STEEPNESS, STRENGTH, ENTERING, COTANGENT, ENDING)
-        }
-        own |= {name: FieldValue(name) for name in (*NORMAL, *DRIFT, *WALL_NORMAL, *BEND)} | momentum
-        own |= {new: FieldValue(name, is_new=True) for name, new in AMOUNTS.items()} | {TENSION: self.tension}
-        near = [f"{name}{AT_NEIGHBOURS}" for name in (*AMOUNTS, *MOMENTUM_FIELDS, *NORMAL, *DRIFT)]
+        names = *ALTERNATING, PHASE, WIDER_PHASE, STEEPNESS, STRENGTH, *NORMAL, *DRIFT, ENTERING, COSINE
+        own: dict[str, Value] = {name: FieldValue(name) for name in (*names, *WALL_NORMAL, *BEND)} | momentum
+        own |= {new: FieldValue(name, is_new=True) for name, new in ALTERNATING.items()} | {TENSION: self.tension}
+        beside = [f"{name}{AT_NEIGHBOURS}" for name in (WIDER_PHASE, *MOMENTUM_FIELDS)]
+        near = [f"{name}{AT_NEIGHBOURS}" for name in (*ALTERNATING, *MOMENTUM_FIELDS, *NORMAL, *DRIFT)]
 
         def stage(name: str, operator, reads, writes) -> Stage:
             given = {parameter.name: own[parameter.name] for parameter in operator.parameters}
             return Stage(name, (operator,), given, tuple(reads), tuple(writes))
 
         stages = (
-            stage("amounts", ADVANCE, (*near, ENTERING), (*AMOUNTS, PHASE)),
+            stage("amounts", ADVANCE, (*near, ENTERING), (*ALTERNATING, PHASE, WIDER_PHASE)),
             stage(
                 "normal",
                 ORIENT,
-                (*(name + AT_NEIGHBOURS for name in (PHASE, *MOMENTUM_FIELDS)), STEEPNESS, COTANGENT, *WALL_NORMAL),
+                (*beside, COSINE, *WALL_NORMAL),
                 (*NORMAL, *DRIFT, STEEPNESS, STRENGTH),
             ),
             stage(
                 "tension",
                 DRAW,
-                (*(name + AT_NEIGHBOURS for name in NORMAL), PHASE, STEEPNESS, ENDING, *BEND),
+                (*(name + AT_NEIGHBOURS for name in NORMAL), PHASE, STEEPNESS, *BEND),
                 (STRENGTH,),
             ),
         )
@@ -250,7 +257,8 @@ class TwoFluid(Physics):
             flow = flow.pushed_by(WEIGHT, read)
         if PLATE in self._entering:
             flow = replace(flow, closed=KEPT_BACK).given({ENTERING: own[ENTERING]})
-        return flow.observed_by(STORE_MOMENTUM, momentum).with_stages(before=stages).with_fields(*self._fields())
+        momentum |= {name: FieldValue(name) for name in (*EARLIER, NARROW)}
+        return flow.observed_by(STORE_CARRYING, momentum).with_stages(before=stages).with_fields(*self._fields())
 
     def _fields(self) -> tuple[Field, ...]:
         amount = Field(
@@ -264,17 +272,19 @@ class TwoFluid(Physics):
         )
         vectors = [
             (name, outside, axis < self._lattice.dimension)
-            for names, outside in ((NORMAL, NO_NORMAL), (MOMENTUM_FIELDS, 0.0), (DRIFT, 0.0))
+            for names, outside in ((NORMAL, NO_NODE), (MOMENTUM_FIELDS, NOWHERE), (EARLIER, None), (DRIFT, 0.0))
             for axis, name in enumerate(names)
         ]
-        rows = zip((*WALL_NORMAL, COTANGENT, *BEND), range(7), strict=True)
+        rows = zip((*WALL_NORMAL, COSINE, *BEND), range(7), strict=True)
         return (
-            *(replace(amount, name=name) for name in AMOUNTS),
-            Field(PHASE, outside=NOWHERE, is_state=True),
+            *(replace(amount, name=name) for name in (FIRST, SECOND)),
+            Field(MIXING, outside=0.0, is_state=True, alternates=True, guarded=True),
+            Field(PHASE, is_state=True),
+            Field(WIDER_PHASE, outside=NOWHERE),
             *(Field(name, outside=outside, is_state=is_state) for name, outside, is_state in vectors),
             *(Field(name, is_state=True) for name in (STEEPNESS, STRENGTH)),
             Field(ENTERING, fixed=self._first_entering),
-            Field(ENDING, dtype=np.int32, fixed=partial(ending_links, self._lattice)),
+            Field(NARROW, dtype=np.uint8, fixed=partial(narrow_nodes, self._lattice)),
             *(Field(name, fixed=partial(self._at_walls, row)) for name, row in rows),
         )
 
@@ -285,7 +295,7 @@ class TwoFluid(Physics):
         return share
 
     def _at_walls(self, row: int, domain: LocalDomain) -> np.ndarray:
-        """(n,) component of the normal of the wall beside the nodes of a rank, cotangent of its angle or component of
+        """(n,) component of the normal of the wall beside the nodes of a rank, cosine of its angle or component of
         its curvatures; 0 away from walls."""
         number, values = self._walls
         if not number.size:
@@ -297,9 +307,10 @@ class TwoFluid(Physics):
         """Amounts of the regions of the case."""
         full, phase = UNITS[self._real], self._initial_phase(view)
         first = np.rint(0.5 * (1.0 + phase) * full)
-        at_rest = dict.fromkeys((*DRIFT, *MOMENTUM_FIELDS, STEEPNESS, STRENGTH), np.zeros(1))
+        at_rest = dict.fromkeys((*DRIFT, *MOMENTUM_FIELDS, *EARLIER, STEEPNESS, STRENGTH), np.zeros(1))
         at_rest |= dict.fromkeys(NORMAL, np.full(1, NO_NORMAL))
-        return at_rest | {FIRST: first, SECOND: full - first, PHASE: phase}
+        second = full - first
+        return at_rest | {FIRST: first, SECOND: second, MIXING: mixing(first, second), PHASE: phase}
 
     def _initial_phase(self, view) -> np.ndarray:
         """(n,) phase of the local nodes at the start."""
@@ -356,28 +367,26 @@ class TwoFluid(Physics):
 
     def warnings(self) -> tuple[str, ...]:
         """Pores that are too narrow for interfaces, and interfaces that are too fast for narrow pores."""
-        return (*self._of_narrow_pores(), *self._of_fast_interfaces())
+        return tuple(self._warnings())
 
-    def _of_narrow_pores(self) -> Iterator[str]:
+    def _warnings(self) -> Iterator[str]:
         if self._narrow > NARROW_SHARE:
             yield (
-                f"{self._narrow:.0%} of the pores are at most {NARROW} voxels wide, as is an interface of two fluids,"
+                f"{self._narrow:.0%} of the pores are at most {NO_ROOM} voxels wide, as is an interface of two fluids,"
                 " which enters them at a wrong pressure or not at all; smaller voxels resolve more (of an image:"
                 " geometry.options.divide = 2)"
             )
-
-    def _of_fast_interfaces(self) -> tuple[str, ...]:
         speed = self.tension / min(self.viscosities)
         if speed <= FASTEST:
-            return ()
+            return
         lighter = (ADVISED / speed) ** 2
         density, time_step_s = self._density_kg_m3 * lighter, self._time_step_s * lighter**0.5
-        return (
+        yield (
             f"the interfacial tension over the viscosity is {speed:.2g} voxels a time step: above {FASTEST:g}"
             " interfaces in pores of a few voxels may be too fast to be computed; the density does not matter to a flow"
             f" that creeps: give fluid.density_kg_m3 = {density:.3g}, both kinematic viscosities and"
             f" flow.acceleration_m_s2 times {1.0 / lighter:.3g} (so that dynamic viscosities, forces, pressures stay),"
-            f" and lattice.time_step_s = {time_step_s:.2g}",
+            f" and lattice.time_step_s = {time_step_s:.2g}"
         )
 
     def observers(self, view: FlowView, folder, resume_step):
@@ -470,6 +479,17 @@ def _refuse_share(nodes: NodeList, share: float) -> None:
         raise InputError(
             f"two_fluid.second_saturation is that of all pores, and {1.0 - connected:.2%} of their nodes are in pores"
             " that no flow reaches, whose saturation stays for ever; give geometry.keep = 'largest', or 'openings'"
+        )
+
+
+def _refuse_blocked(nodes: NodeList, force: np.ndarray) -> None:
+    """Raise InputError: no pore leads round the box along a force (3,), so that no mean flow remains."""
+    if force.any() and not parts_of(nodes, np.ones(nodes.n_nodes, dtype=bool), force != 0.0)[1]:
+        axes = ", ".join(axis for axis, g in zip("xyz", force, strict=True) if g)
+        raise InputError(
+            f"no pore leads round the box along {axes}, where the force acts: no mean flow remains, so that neither"
+            " relative permeabilities nor two_fluid.known_within mean anything; take another part of the image, or"
+            " another force"
         )
 
 

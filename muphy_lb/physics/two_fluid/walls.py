@@ -5,8 +5,6 @@ from itertools import combinations, product
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from muphy_lb.domain import LocalDomain
-from muphy_lb.domain.local import CHUNK_NODES
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch, is_opening_link
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.wall_areas import AXES
@@ -17,7 +15,7 @@ SMOOTHINGS, ALIKE = (3.0, 1.5), 0.985
 normals are alike, by cosine, so that neither corners nor the other side of a throat turn them."""
 FACE, NEAR = 4, 8
 """Nodes on both sides of a concave corner that at least lie beside planes, and those whose normals are of these."""
-NARROW = 3
+NO_ROOM = 3
 """Distance of walls [voxels], the width of an interface, at which there is no room for one between them."""
 MOST_BENT = 0.25
 """Largest curvature [1/voxel] of walls; those of smaller radii are not resolved."""
@@ -32,8 +30,9 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
         angles_deg: (W + 1,) contact angles of the labelled walls, and of all others.
 
     Returns:
-        (m,) numbers of the nodes, and (7, m) unit normals into the fluid, cotangents of the contact angle, and
-        curvatures (:data:`muphy_lb.physics.two_fluid.operators.BEND`).
+        (m,) numbers of the nodes, and (7, m) unit normals into the fluid, cosines of the contact angle, whose cotangent
+        is the mean of those of all walls beside the node, and curvatures
+        (:data:`muphy_lb.physics.two_fluid.operators.BEND`).
     """
     codes = NeighbourSearch(nodes).table(lattice.c[1:])
     of_wall = (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
@@ -48,7 +47,7 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
     normal, bend = np.where(is_alike, normal, sharper), np.where(is_alike, bend, bent)
     face = _faces_at_corners(nodes)[:, beside]
     normal, bend = np.where(face.any(axis=0), face, normal), np.where(face.any(axis=0), 0.0, bend)
-    return beside, np.stack([*normal, cotangent, *bend])
+    return beside, np.stack([*normal, cotangent / np.sqrt(1.0 + cotangent * cotangent), *bend])
 
 
 def _faces_at_corners(nodes: NodeList) -> np.ndarray:
@@ -101,16 +100,6 @@ def _bend(normal: np.ndarray, shape: np.ndarray) -> np.ndarray:
     return least * normal + np.sqrt(most - least) * along
 
 
-def ending_links(lattice: Lattice, domain: LocalDomain) -> np.ndarray:
-    """(n,) bits of the links of the nodes of a rank, those of a lattice in order, that lead into walls and openings."""
-    found = np.zeros(domain.n_nodes, dtype=np.int32)
-    for first in range(0, domain.n_nodes, CHUNK_NODES):
-        chunk = slice(first, min(first + CHUNK_NODES, domain.n_nodes))
-        for k, codes in enumerate(domain.neighbours_with_ghosts(lattice.c[1:], chunk)):
-            found[chunk] |= (codes < 0).astype(np.int32) << k
-    return found
-
-
 def _derivatives(nodes: NodeList, chosen: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
     """(3, m) first and (3, 3, m) second derivatives of the smoothed fluid at some nodes."""
     fluid, first = _surrounded(nodes, int(4.0 * width + 0.5))
@@ -150,13 +139,13 @@ def _surrounded(nodes: NodeList, depth: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def narrow_share(nodes: NodeList) -> float:
-    """Share of the nodes that lie between walls ``NARROW`` voxels apart at most, along an axis."""
+    """Share of the nodes that lie between walls ``NO_ROOM`` voxels apart at most, along an axis."""
     codes, is_narrow = NeighbourSearch(nodes).table(AXES), np.zeros(nodes.n_nodes, dtype=bool)
-    links = np.where((codes == WALL_LINK) | (codes <= FIRST_WALL_LINK), 1, NARROW + 1)  # to the wall along a vector
+    links = np.where((codes == WALL_LINK) | (codes <= FIRST_WALL_LINK), 1, NO_ROOM + 1)  # to the wall along a vector
     for k, found in enumerate(links):
-        for _ in range(NARROW - 1 if nodes.shape[2 - k // 2] > 1 else 0):
-            found[:] = np.minimum(found, np.where(codes[k] >= 0, found[np.maximum(codes[k], 0)] + 1, NARROW + 1))
+        for _ in range(NO_ROOM - 1 if nodes.shape[2 - k // 2] > 1 else 0):
+            found[:] = np.minimum(found, np.where(codes[k] >= 0, found[np.maximum(codes[k], 0)] + 1, NO_ROOM + 1))
     for axis in range(3):
         if nodes.shape[2 - axis] > 1:
-            is_narrow |= links[2 * axis] + links[2 * axis + 1] - 1 <= NARROW
+            is_narrow |= links[2 * axis] + links[2 * axis + 1] - 1 <= NO_ROOM
     return float(is_narrow.mean())

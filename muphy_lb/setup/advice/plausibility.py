@@ -27,7 +27,7 @@ from itertools import combinations
 import numpy as np
 
 from muphy_lb.base.narrow import triple
-from muphy_lb.base.registry import offered
+from muphy_lb.base.registry import offered, packages
 from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.opening_geometry import OpeningFrame
 from muphy_lb.case.case import Case
@@ -80,6 +80,8 @@ GRAVITY_ELSEWHERE = (9.81e-3, 981.0, 9810.0)  # gravity in km/s2, cm/s2 and mm/s
 
 
 def _is_light_and_viscous(density, setting: Setting) -> bool:
+    if any(each.displacement is not None for each in packages(setting.case)):  # which are computed lighter
+        return False
     viscosity = density * setting.case.fluid.viscosity_m2_s
     is_viscous = not GAS_VISCOSITIES[0] <= viscosity <= GAS_VISCOSITIES[1]
     return not setting.is_dimensionless and density < LARGEST_GAS_DENSITY and is_viscous

@@ -4,6 +4,8 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,6 +71,12 @@ def is_loaded(kernel, value) -> bool:
     kernel._compiler.compile = lambda *arguments: compiled.append(1) or compile_(*arguments)
     assert kernel(np.ones(4)) == value
     return not compiled
+
+
+def test_helpers_with_nothing_to_do_load_what_they_will_need(two, tmp_path):
+    helpers.ahead(scaled(2.5), (np.ones(4),))
+    helpers.load(partial(Path.touch, tmp_path / "loaded"))
+    assert wait_for(tmp_path / "loaded")
 
 
 def test_a_kernel_that_will_be_launched_is_compiled_by_a_helper(two):
@@ -148,7 +156,7 @@ def test_what_a_helper_cannot_do_is_done_here(two):
 def test_functions_are_called_with_the_types_that_are_usual(tmp_path):
     given = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": HANGS_S, "check": True}
     done = subprocess.run([sys.executable, "-c", RUN, str(tmp_path / "out")], **given)
-    assert done.stdout.splitlines()[-1] == "21 []"
+    assert done.stdout.splitlines()[-1] == "22 []"
 
 
 @pytest.mark.parametrize(("n_cores", "n_threads", "n"), [(2, 2, 0), (3, 3, 0), (64, 64, 11), (64, 1, 0), (64, 4, 3)])

@@ -1,6 +1,6 @@
 """The rehearsal of a first start asks for the very kernels that the run will launch."""
 
-from math import inf
+import logging
 from pathlib import Path
 
 import pytest
@@ -25,10 +25,8 @@ openings have links."""
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Kernels that helpers are asked for, with the types of their arguments; stores do not depend on the number of
-    nodes."""
+    """Kernels that helpers are asked for, with the types of their arguments."""
     found = set()
-    monkeypatch.setattr(kernels, "CACHED_BYTES", inf)
     monkeypatch.setattr(
         skeletons, "ahead", lambda kernel, given: found.add((digest(kernel), tuple(map(kernel.typeof_pyval, given))))
     )
@@ -57,6 +55,27 @@ def prepared(case, asked) -> tuple[set, set]:
 def test_the_kernels_of_the_step_are_asked_for_ahead_of_the_nodes(name, asked):
     early, later = prepared(load_case(EXAMPLES / f"{name}.toml"), asked)
     assert early <= later and len(later - early) == MISSED[name]
+
+
+@pytest.mark.parametrize("limit", [2**24, 2**28])
+def test_the_kernels_for_large_buffers_are_asked_for_where_these_are_large(limit, asked, monkeypatch):
+    monkeypatch.setattr(kernels, "CACHED_BYTES", limit)
+    early, later = prepared(load_case(EXAMPLES / "porous.toml"), asked)
+    assert early == later
+
+
+def test_a_rehearsal_is_silent_but_for_what_is_said_once(monkeypatch, caplog):
+    caplog.set_level("INFO", logger="muphy_lb")
+
+    def speak(*given):
+        logging.getLogger("muphy_lb.setup").warning("said again")
+        logging.getLogger("muphy_lb.base.kept.store").warning("said once")
+
+    monkeypatch.setattr(rehearsal, "_bind", speak)
+    monkeypatch.setattr(rehearsal, "_Rehearsal", lambda *given: None)
+    rehearse(None, None, "cpu", 0)
+    logging.getLogger("muphy_lb.setup").info("afterwards")
+    assert caplog.messages == ["said once", "afterwards"]
 
 
 def test_a_rehearsal_that_fails_is_told_to_who_looks_for_it(monkeypatch, caplog):

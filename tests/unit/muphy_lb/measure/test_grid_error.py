@@ -1,9 +1,13 @@
 """The limit of values on finer grids is the true one if they have an order, and its bar is honest if they have not."""
 
+import threading
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from muphy_lb.apps.rock.refined_flow import USUAL_ORDER, grid_limit, voxelisation_errors
+from muphy_lb.measure import permeability
 from muphy_lb.measure.permeability import EXPECTED, throat_lines, throats
 
 
@@ -63,9 +67,9 @@ def test_a_grid_without_solid_is_uncertain_by_its_throats_alone():
 
 
 def test_throats_are_where_the_flow_loses_its_pressure():
-    width = np.array([2.0, 2.0, 8.0, 8.0], np.float32)
-    speed = np.array([4.0, 4.0, 1.0, 1.0])
-    found = throats(width, np.stack((speed, 0 * speed, 0 * speed), axis=1))
+    square = np.array([4, 4, 64, 64, 0])
+    speed = np.array([4.0, 4.0, 1.0, 1.0, 9.0])
+    found = throats(square, np.stack((speed, 0 * speed, 0 * speed), axis=1))
     loss = np.array([16.0 / 4.0, 1.0 / 64.0])
     assert found.widths_voxels == (2.0, 2.0, 2.0)
     assert found.mean_width_voxels == pytest.approx(loss.sum() / (loss / (2.0, 8.0)).sum())
@@ -74,5 +78,22 @@ def test_throats_are_where_the_flow_loses_its_pressure():
 
 
 def test_a_flow_at_rest_or_without_walls_has_no_throats():
-    assert throats(np.array([np.inf]), np.ones((1, 3))) is None
-    assert throats(np.array([2.0]), np.zeros((1, 3))) is None
+    assert throats(np.array([0]), np.ones((1, 3))) is None
+    assert throats(np.array([4]), np.zeros((1, 3))) is None
+
+
+@pytest.mark.parametrize("backend", ["cpu", "cuda"])
+def test_widths_are_found_once_and_beside_the_steps_of_a_gpu(backend, monkeypatch):
+    found = []
+
+    def widths(nodes):
+        found.append(threading.current_thread() is threading.main_thread())
+        return np.array([2.0, np.sqrt(2.0), np.inf], np.float32)
+
+    monkeypatch.setattr(permeability, "pore_widths", widths)
+    nodes, others = SimpleNamespace(), SimpleNamespace()
+    squares = permeability.squares_beside(
+        SimpleNamespace(communicator=SimpleNamespace(rank=0), backend_name=backend, nodes=nodes)
+    )
+    assert squares(nodes).tolist() == [4, 2, 0] and found == [backend == "cpu"]
+    assert squares(others).tolist() == [4, 2, 0] and len(found) == 2

@@ -121,13 +121,14 @@ def command(tmp_path, table=DUCT, **options):
     case.write_text(case_from_dict(table).to_toml())
     given = {"case": case, "set": [], "axis": None, "tensor": False, "json": tmp_path / "k.json", "plot": None}
     given |= {"output": tmp_path / "out", "overwrite": False, "time_step": "short", "refine": None, "memory": None}
+    given |= {"profile": True}
     code = permeability(SimpleNamespace(**given | options), said.append, SerialCommunicator())
     return code, "\n".join(said), json.loads((tmp_path / "k.json").read_text())
 
 
 def test_the_command_tells_and_writes_the_permeability(tmp_path):
     code, said, record = command(tmp_path, axis="z", plot=tmp_path / "k.png")
-    assert code == 0 and "darcy" in said and "settled after" in said
+    assert code == 0 and "darcy" in said and "settled after" in said and "stepping [s]" in said
     assert record["flows"]["z"]["permeability_darcy"] > 0.0
     assert (tmp_path / "k.png").read_bytes().startswith(b"\x89PNG")
 

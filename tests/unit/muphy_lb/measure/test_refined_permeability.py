@@ -172,6 +172,7 @@ def command(tmp_path, case, **options):
     path.write_text(case.to_toml())
     given = {"case": path, "set": [], "axis": None, "tensor": False, "json": tmp_path / "k.json", "plot": None}
     given |= {"output": tmp_path / "out", "overwrite": False, "refine": None, "memory": None, "time_step": "short"}
+    given |= {"profile": False}
     code = permeability(SimpleNamespace(**given | options), said.append, SerialCommunicator())
     return code, "\n".join(said), json.loads((tmp_path / "k.json").read_text())
 

@@ -1,0 +1,70 @@
+"""The momentum that carries both fluids in pores of one voxel.
+
+Between walls on both sides momentum goes to and fro: half-way walls turn it around in every step, and a collision keeps
+it. Nothing damps this oscillation of two steps, least in dead ends of one or two voxels, and where the amounts of both
+fluids follow it so does the force of the tension, which drives it on, until the run diverges. At nodes of which
+more than a third of the links end, more than at a plane wall, the mean of the momentum of this step and of the one
+before carries them, which knows nothing of it.
+"""
+
+import numpy as np
+
+from muphy_lb.domain import LocalDomain
+from muphy_lb.domain.local import CHUNK_NODES
+from muphy_lb.lattice import Lattice
+from muphy_lb.operators import MOMENTUM_FIELDS
+from muphy_lb.operators.observers import MOMENTUM, Observer
+from muphy_lb.operators.operator import named
+
+EARLIER = ("earlier_momentum_x", "earlier_momentum_y", "earlier_momentum_z")
+"""Momentum of the step before, at narrow nodes."""
+NARROW = "narrow"
+"""Field that is 1 at nodes of which more than a third of the links end in walls and openings, else 0."""
+
+
+def narrow_nodes(lattice: Lattice, domain: LocalDomain) -> np.ndarray:
+    """(n,) ``NARROW`` at the nodes of a rank."""
+    n_ending = np.zeros(domain.n_nodes, dtype=np.uint8)
+    for first in range(0, domain.n_nodes, CHUNK_NODES):
+        chunk = slice(first, min(first + CHUNK_NODES, domain.n_nodes))
+        for codes in domain.neighbours_with_ghosts(lattice.c[1:], chunk):
+            n_ending[chunk] += codes < 0
+    return (3 * n_ending > lattice.q).astype(np.uint8)
+
+
+def _store(n, u, j, parameters):
+    is_narrow = parameters[NARROW][n] != 0
+    for name, earlier, component in zip(MOMENTUM_FIELDS, EARLIER, j, strict=True):
+        before = parameters[earlier][n]
+        parameters[name][n] = np.where(is_narrow, 0.5 * (before + component), component)
+        parameters[earlier][n] = np.where(is_narrow, component, before)
+
+
+def _store_node(jit, at):
+    x, y, z = (at[name] for name in MOMENTUM_FIELDS)
+    before_x, before_y, before_z = (at[name] for name in EARLIER)
+
+    def store(n, is_narrow, state, parameters):
+        jx, jy, jz = state[MOMENTUM], state[MOMENTUM + 1], state[MOMENTUM + 2]
+        if is_narrow:
+            mean_x, mean_y, mean_z = (
+                parameters[before_x][n] + jx,
+                parameters[before_y][n] + jy,
+                parameters[before_z][n] + jz,
+            )
+            parameters[before_x][n], parameters[before_y][n], parameters[before_z][n] = jx, jy, jz
+            parameters[x][n], parameters[y][n], parameters[z][n] = mean_x / 2, mean_y / 2, mean_z / 2
+        else:
+            parameters[x][n], parameters[y][n], parameters[z][n] = jx, jy, jz
+
+    return jit(store)
+
+
+def _narrow_node(jit, at):
+    narrow = at[NARROW]
+    return jit(lambda n, parameters: parameters[narrow][n])
+
+
+STORE_CARRYING = Observer(
+    "momentum of both", _store, _store_node, named(NARROW, *MOMENTUM_FIELDS, *EARLIER), _narrow_node
+)
