@@ -322,28 +322,19 @@ def _refined(normal, shape, frame, fill, beside, is_surface, lattice):
     place = plane_distance(fill, normal)
     own = means_of(cut_means(normal, place, first, second), 0.0, 0.0)
     for vector, share, valid in zip(lattice.c[1:], beside, is_surface, strict=True):
-        means, z = cut_beside(np.where(valid, share, 0.5), vector, (normal, first, second), shape, place)
-        terms = np.where(valid, means - own, 0.0).T
+        x, y = vector @ first, vector @ second
+        slopes = slopes_at(shape, x, y)
+        tangent = normal - slopes[0] * first - slopes[1] * second
+        size = np.linalg.norm(tangent, axis=0)
+        tangent /= size
+        distance = plane_distance(np.where(valid, share, 0.5), tangent)
+        cut = cut_means(tangent, distance, first, second)
+        z = vector @ normal + distance * size + slopes[0] * cut[0] + slopes[1] * cut[1] - place
+        z -= 0.125 * (slopes[0] * x + slopes[1] * y) * (slopes[0] ** 2 + slopes[1] ** 2)
+        terms = np.where(valid, means_of(cut, x, y) - own, 0.0).T
         matrix += terms[:, :, None] * terms[:, None, :]
         right += terms * z[:, None]
     return np.linalg.solve(matrix, right[:, :, None])[:, :, 0].T
-
-
-def cut_beside(share, vector, frame, shape, place):
-    """(5, n) means as in :func:`means_of` and (n,) mean of z over the cuts of neighbours along a link by planes of
-    their shares (n,) that are tangent to paraboloids (5, n), which begin at distances ``place`` (n,) from cells.
-    ``frame``: normals and two vectors across (3, n)."""
-    normal, first, second = frame
-    x, y = vector @ first, vector @ second
-    slopes = slopes_at(shape, x, y)
-    tangent = normal - slopes[0] * first - slopes[1] * second
-    size = np.linalg.norm(tangent, axis=0)
-    tangent /= size
-    distance = plane_distance(share, tangent)
-    cut = cut_means(tangent, distance, first, second)
-    z = vector @ normal + distance * size + slopes[0] * cut[0] + slopes[1] * cut[1] - place
-    z -= 0.125 * (slopes[0] * x + slopes[1] * y) * (slopes[0] ** 2 + slopes[1] ** 2)
-    return means_of(cut, x, y), z
 
 
 def turned(normal, first):

@@ -28,15 +28,14 @@ from muphy_lb.physics.free_surface.capillarity import (
     N_TERMS,
     PARABOLOID,
     RIDGE,
-    SHARPEST,
     TENSION,
     curvature_node,
     curvature_of,
     curvature_of_node,
-    cut_beside,
-    cut_node,
+    distance_node,
     equations_nodes,
     normal_node,
+    plane_distance,
     plane_share,
     share_node,
     surface_normal,
@@ -166,14 +165,9 @@ def layer_distance_node(lattice, precision, jit, at):
 
 
 COS_ANGLE = "cosine_of_contact_angle"  # parameter: of the angle between surface and wall, in the liquid
-PASSES = 3
-"""How often the paraboloid is fitted, each time with planes tangent to the one before; to planes alike at first."""
-ROUND = 0.3
-"""Distance by which the surface must cut a full or an empty neighbour for it to go round it."""
 HEAVY = 10.0  # factor of the equation for the slope at the wall; that of a point of the surface in a neighbour has 1
 MEETING = 0.2  # sine of the angle between surface and wall up to which they count as parallel
 STEEPEST = 0.2  # cosine of the angle between the surface and that asked for, up to which its tangent is taken as it is
-REACH = 1.5  # half of the length of a cell and its neighbours along the wall
 TO_WALL, DEEPEST = 0.5, 2.0
 """Distance of the wall from the centre of a cell, and the largest along the surface that is taken."""
 
@@ -183,28 +177,24 @@ def _products(a, b):
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-def _fit(neighbours, n, normal, wall, lattice, parameters, shape):
-    """(5, m) coefficients of the paraboloid, and the vectors towards the wall and along it; with the means of planes
-    tangent to a paraboloid ``shape`` (5, m)."""
+def _fit(neighbours, n, normal, wall, lattice, parameters):
+    """(5, m) coefficients of the paraboloid, and the vectors towards the wall and along it."""
     cell, held, cosine = parameters[CELL], parameters[FILL], parameters[COS_ANGLE]
     beside, fill = cell[neighbours], held[n].astype(float)
     shares = np.where(beside & INTERFACE, held[neighbours], np.where(beside & LIQUID, 1.0, 0.0))
     facing = _products(normal, wall)
-    square = 1.0 - facing * facing
-    sine = np.sqrt(np.maximum(square, MEETING * MEETING))
-    first = (wall - facing * normal) / np.sqrt(np.maximum(square, HARDLY * HARDLY))
+    sine = np.sqrt(np.maximum(1.0 - facing * facing, MEETING * MEETING))
+    first = (wall - facing * normal) / sine
     second = np.cross(normal, first, axis=0)
     own = layer_distance(normal, (wall, second), fill, (beside, shares), lattice)
     matrix, right = np.tile(RIDGE * np.eye(N_TERMS), (fill.size, 1, 1)), np.zeros((fill.size, N_TERMS))
-    origin = _layer_means(facing, sine, own)
+    corner = 0.5 * np.abs(normal).sum(axis=0)
     for vector, share, kind in zip(lattice.c[1:], shares, beside, strict=True):
         is_full, is_empty = share >= 1.0 - HARDLY, (kind & WALL == 0) & (share <= HARDLY)
-        some = np.select([is_full, is_empty], [1.0, 0.0], share)
-        means, z = cut_beside(some, vector, (normal, first, second), shape, own)
-        terms = means - origin
-        beyond = z - (shape[:3] * terms[:3]).sum(axis=0)
-        valid = (kind & WALL == 0) & ~(is_full & (beyond <= ROUND)) & ~(is_empty & (beyond >= -ROUND))
-        terms = np.where(valid, terms, 0.0).T
+        cut = np.select([is_full, is_empty], [corner, -corner], plane_distance(share, normal))
+        x, y, z = vector @ first, vector @ second, vector @ normal + cut - own
+        valid = (kind & WALL == 0) & ~(is_full & (z <= 0.0)) & ~(is_empty & (z >= 0.0))
+        terms = np.where(valid, [x * x, y * y, x * y, x, y], 0.0).T
         matrix += terms[:, :, None] * terms[:, None, :]
         right += terms * z[:, None]
     slope, depth = _at_wall(facing, sine, own, cosine)
@@ -212,19 +202,7 @@ def _fit(neighbours, n, normal, wall, lattice, parameters, shape):
     terms = np.stack([2.0 * depth, zero, zero, one, zero], axis=1)
     matrix += HEAVY * HEAVY * terms[:, :, None] * terms[:, None, :]
     right += HEAVY * HEAVY * terms * slope[:, None]
-    found = np.linalg.solve(matrix, right[:, :, None])[:, :, 0].T
-    return np.clip(found, -SHARPEST, SHARPEST), first, second
-
-
-def _layer_means(facing, sine, own):
-    """(5, m) means of x^2, y^2, x y, x, y over the cut of a cell and its neighbours along the wall by the plane."""
-    low, high, zero = (-0.5 - own * facing) / sine, (0.5 - own * facing) / sine, np.zeros(own.shape)
-    slope = np.maximum(np.abs(facing), HARDLY)
-    middle = np.copysign(own * sine, own * sine * facing)
-    low, high = np.maximum(low, (middle - REACH) / slope), np.minimum(high, (middle + REACH) / slope)
-    high = np.maximum(low, high)
-    x = 0.5 * (low + high)
-    return np.stack([x * x + (high - low) ** 2 / 12.0, zero + 1.0 / 12.0, zero, x, zero])
+    return np.linalg.solve(matrix, right[:, :, None])[:, :, 0].T, first, second
 
 
 def _at_wall(facing, sine, own, cosine):
@@ -244,11 +222,10 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     if not meets.any():
         return found
     neighbours, n, normal, wall = neighbours[:, meets], n[meets], normal[:, meets], wall[:, meets]
-    coefficients = np.zeros((N_TERMS, n.size))
-    for _ in range(PASSES):
-        coefficients, first, second = _fit(neighbours, n, normal, wall, lattice, parameters, coefficients)
-        normal = normal - coefficients[3] * first - coefficients[4] * second
-        normal /= np.linalg.norm(normal, axis=0)
+    (*_, h, i), first, second = _fit(neighbours, n, normal, wall, lattice, parameters)
+    normal = normal - h * first - i * second
+    normal /= np.linalg.norm(normal, axis=0)
+    coefficients, _, _ = _fit(neighbours, n, normal, wall, lattice, parameters)
     found[meets] = curvature_of(coefficients)
     return found
 
@@ -278,57 +255,40 @@ def _tension_node(lattice, precision, jit, at):
 def _curvature_at_wall_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal, wall)`` of the last lines of :func:`curvature`."""
     fit, curvature_of_it = _fit_node(lattice, precision, jit, at), curvature_of_node(precision, jit)
-    zero = precision.real(0)
 
     def curvature_at_wall(neighbours, n, parameters, normal, wall):
-        a, b, c, h, i = zero, zero, zero, zero, zero
-        for _ in range(PASSES):
-            a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall, (a, b, c))
+        a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall)
+        a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall)
         return curvature_of_it(a, b, c, h, i)
 
     return jit(curvature_at_wall)
 
 
 def _fit_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, n, parameters, normal, wall, shape)`` of :func:`_fit`; it tilts the normal by H and
-    I."""
+    """Node function ``(neighbours, n, parameters, normal, wall)`` of :func:`_fit`; it tilts the normal by H and I."""
     cell, fill, cosine, real = at[CELL], at[FILL], at[COS_ANGLE], precision.real
     _, cx, cy, cz = constants(lattice, precision)
     zero, one, two, heavy, parallel = (real(x) for x in (0, 1, 2, HEAVY, MEETING * MEETING))
-    least, most, far, tiny = real(HARDLY), real(1 - HARDLY), real(ROUND), real(HARDLY * HARDLY)
-    layer, cut_of = layer_distance_node(lattice, precision, jit, at), cut_node(precision, jit)
-    means_of_layer, at_wall = _layer_means_node(precision, jit), _at_wall_node(precision, jit)
-    none, add, solve = equations_nodes(precision, jit)
-    sharpest = real(SHARPEST)
-    bounded = jit(lambda x: min(max(x, -sharpest), sharpest))
+    layer, cut_of = layer_distance_node(lattice, precision, jit, at), _cut_node(precision, jit)
+    at_wall, (none, add, solve) = _at_wall_node(precision, jit), equations_nodes(precision, jit)
 
-    def paraboloid(neighbours, n, parameters, normal, wall, shape):
-        (nx, ny, nz), (wx, wy, wz), (sa, sb, sc) = normal, wall, shape
+    def paraboloid(neighbours, n, parameters, normal, wall):
+        (nx, ny, nz), (wx, wy, wz) = normal, wall
         facing = nx * wx + ny * wy + nz * wz
-        square = one - facing * facing
-        sine, size = real(math.sqrt(max(square, parallel))), real(math.sqrt(max(square, tiny)))
-        px, py, pz = (wx - facing * nx) / size, (wy - facing * ny) / size, (wz - facing * nz) / size
+        sine = real(math.sqrt(max(one - facing * facing, parallel)))
+        px, py, pz = (wx - facing * nx) / sine, (wy - facing * ny) / sine, (wz - facing * nz) / sine
         qx, qy, qz = ny * pz - nz * py, nz * px - nx * pz, nx * py - ny * px
-        frame = normal, (px, py, pz), (qx, qy, qz)
-        own = layer(neighbours, n, parameters, normal, (wall, frame[2]))
-        ox, oxx, oyy = means_of_layer(facing, sine, own)
+        own = layer(neighbours, n, parameters, normal, (wall, (qx, qy, qz)))
         slope, depth = at_wall(facing, sine, own, parameters[cosine])
         equations = add(none(), (heavy * two * depth, zero, zero, heavy, zero, heavy * slope))
         for k in range(len(neighbours)):
-            kind, share, side = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]], 0
-            if kind & LIQUID or (kind & INTERFACE and share >= most):
-                share, side = one, 1
-            elif not kind & INTERFACE or share <= least:
-                share, side = zero, -1
-            if not kind & WALL:
-                link = cx[k + 1], cy[k + 1], cz[k + 1]
-                x, y, xx, yy, xy, z = cut_of(share, link, frame, shape, own)
-                xx, yy = xx - oxx, yy - oyy
-                beyond = z - (sa * xx + sb * yy + sc * xy)
-                if side == 0 or (side == 1 and beyond > far) or (side == -1 and beyond < -far):
-                    equations = add(equations, (xx, yy, xy, x - ox, y, z))
+            ex, ey, ez = cx[k + 1], cy[k + 1], cz[k + 1]
+            kind, share = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+            z, is_known = cut_of(kind, share, ex * nx + ey * ny + ez * nz - own, normal)
+            if is_known:
+                x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
+                equations = add(equations, (x * x, y * y, x * y, x, y, z))
         a, b, c, h, i = solve(equations)
-        a, b, c, h, i = bounded(a), bounded(b), bounded(c), bounded(h), bounded(i)
         tx, ty, tz = nx - h * px - i * qx, ny - h * py - i * qy, nz - h * pz - i * qz
         scale = one / real(math.sqrt(tx * tx + ty * ty + tz * tz))
         return a, b, c, h, i, (tx * scale, ty * scale, tz * scale)
@@ -336,20 +296,24 @@ def _fit_node(lattice, precision, jit, at):
     return jit(paraboloid)
 
 
-def _layer_means_node(precision, jit):
-    """Node function ``(facing, sine, own)`` -> means of x, x^2 and y^2 of :func:`_layer_means`."""
-    real = precision.real
-    half, least, reach, twelfth = real(0.5), real(HARDLY), real(REACH), real(1 / 12)
+def _cut_node(precision, jit):
+    """Node function ``(kind, share, ahead, normal)`` -> how far the surface is ahead in a neighbour whose centre is
+    ``ahead``, and whether that is known."""
+    real, distance = precision.real, distance_node(precision, jit)
+    zero, half, least, most = (real(x) for x in (0, 0.5, HARDLY, 1 - HARDLY))
 
-    def means(facing, sine, own):
-        low, high, slope = (-half - own * facing) / sine, (half - own * facing) / sine, max(abs(facing), least)
-        middle = real(math.copysign(own * sine, own * sine * facing))
-        low, high = max(low, (middle - reach) / slope), min(high, (middle + reach) / slope)
-        high = max(low, high)
-        x = half * (low + high)
-        return x, x * x + (high - low) * (high - low) * twelfth, twelfth
+    def cut(kind, share, ahead, normal):
+        nx, ny, nz = normal
+        corner = half * (abs(nx) + abs(ny) + abs(nz))
+        if kind & WALL:
+            return zero, False
+        if kind & LIQUID or (kind & INTERFACE and share >= most):
+            return ahead + corner, ahead + corner > zero
+        if not kind & INTERFACE or share <= least:
+            return ahead - corner, ahead - corner < zero
+        return ahead + distance(share, nx, ny, nz), True
 
-    return jit(means)
+    return jit(cut)
 
 
 def _at_wall_node(precision, jit):
