@@ -1,2 +1,3 @@
 """The equations of a free surface. ``exchange`` moves mass and populations across the links of interface cells,
-``conversion`` turns cells and hands their mass over; ``extent`` measures the liquid."""
+``column`` between cells at a wall at its contact angle, ``conversion`` turns cells and hands their mass over; ``extent``
+measures the liquid."""

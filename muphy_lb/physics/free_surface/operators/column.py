@@ -66,6 +66,7 @@ def slope_along(k: int, neighbours, lattice, parameters) -> np.ndarray:
 def split(total, slope) -> tuple[np.ndarray, np.ndarray]:
     """(m,) filling of the emptier of two cells, and (m,) wet share of the face between them, of a plane with a slope
     (m,) below which they hold a total (m,)."""
+    total = np.maximum(total, 0.0)
     low = total - 0.5 * slope
     low = np.where(low < 0.0, np.sqrt(2.0 * slope * total) - slope, low)
     over = low + slope > 2.0

@@ -392,9 +392,7 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
     how many neighbours are gas, liquid or almost full, openings."""
     cell, mass, fill, real = at[CELL], at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
-    zero, almost_full, share_of = real(0), real(scheme.almost_full), scheme.wet_share_node(precision, jit)
-    at_walls = scheme.almost_full < inf
-    crossed = column.crossed_node(lattice, precision, jit, at) if at_walls else None
+    zero, face_of = real(0), _face_node(lattice, precision, jit, at, scheme)
 
     def held_of(arriving, leaving, neighbours, n, parameters):
         own, held = parameters[fill][n], parameters[mass][n]
@@ -407,17 +405,9 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
                 held += gained
             elif kind & INTERFACE:
                 other = parameters[fill][neighbours[k]]
-                share = share_of(own, other)
-                if at_walls:
-                    wet, given = crossed(k, own, other, neighbours, parameters)
-                    if wet >= zero:
-                        share = wet
-                        held += given
-                    if wet > zero and own < other:
-                        n_liquid += 1
-                held += share * gained
-                if other > almost_full:
-                    n_liquid += 1
+                share, given, is_borne = face_of(k, own, other, neighbours, parameters)
+                held += share * gained + given
+                n_liquid += is_borne
             elif kind == OPENING:
                 n_open += 1
                 through += gained
@@ -426,6 +416,25 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
         return held + own * through, (n_gas, n_liquid, n_open)
 
     return jit(unroll(held_of))
+
+
+def _face_node(lattice, precision, jit, at, scheme: Scheme):
+    """Node function ``(k, own, other, neighbours, parameters)`` -> wet share of the face to the interface cell ``k``, of
+    both fillings, mass that it gives beside what arrives, and 1 if it bears the cell as liquid does."""
+    zero, almost_full, share_of = precision.real(0), precision.real(scheme.almost_full), scheme.wet_share_node
+    share_of = share_of(precision, jit)
+    if scheme.almost_full == inf:
+        return jit(lambda k, own, other, neighbours, parameters: (share_of(own, other), zero, 0))
+    crossed = column.crossed_node(lattice, precision, jit, at)
+
+    def face(k, own, other, neighbours, parameters):
+        wet, given = crossed(k, own, other, neighbours, parameters)
+        is_full = other > almost_full
+        if wet >= zero:
+            return wet, given, 1 if is_full or (wet > zero and own < other) else 0
+        return share_of(own, other), zero, 1 if is_full else 0
+
+    return jit(face)
 
 
 def _complete_node(lattice, precision, jit, at, nearest: float):
