@@ -419,8 +419,8 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
 
 
 def _face_node(lattice, precision, jit, at, scheme: Scheme):
-    """Node function ``(k, own, other, neighbours, parameters)`` -> wet share of the face to the interface cell ``k``, of
-    both fillings, mass that it gives beside what arrives, and 1 if it bears the cell as liquid does."""
+    """Node function ``(k, own, other, neighbours, parameters)`` of both fillings -> wet share of the face to the
+    interface cell ``k``, mass that it gives beside what arrives, and 1 if it bears the cell as liquid does."""
     zero, almost_full, share_of = precision.real(0), precision.real(scheme.almost_full), scheme.wet_share_node
     share_of = share_of(precision, jit)
     if scheme.almost_full == inf:
