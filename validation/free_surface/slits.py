@@ -21,6 +21,7 @@ ANGLES, QUICK_ANGLES = (30, 45, 60, 70, 75, 80, 105, 120, 135, 150), (70,)  # de
 LEVELS, QUICK_LEVELS = (0.1, 0.35, 0.6, 0.85), (0.35,)  # of the flat surface above a layer of voxels
 STEPS, QUICK_STEPS = 40.0, 10.0  # over the gap^2
 SUCTION = 0.04
+RESOLVED = 24  # gap from which on every angle is judged
 
 
 @case("surface-suction", "Young, Laplace: p_gas - p = 2 sigma cos(theta) / gap between plates")
@@ -32,7 +33,8 @@ def surface_suction(settings: Settings) -> Iterator:
         found = [suction(gap, *each, settings) for each in product(angles, levels)]
         errors = np.abs(np.array(found) - 1.0)
         yield at_most(f"gap of {gap}: error of the suction, mean", SUCTION, float(errors.mean()))
-        yield shown(f"gap of {gap}: error of the suction, worst", SUCTION, float(errors.max()))
+        judged, what = at_most if gap >= RESOLVED else shown, f"gap of {gap}: error of the suction, worst"
+        yield judged(what, SUCTION, float(errors.max()))
         where = np.repeat(np.array(angles, dtype=float), len(levels))
         line, points = (
             Series("theory", where, np.ones(where.size)),
