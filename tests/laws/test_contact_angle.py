@@ -7,9 +7,11 @@ from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.physics.free_surface.capillarity import TENSION, plane_distance, plane_share
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, MASS, WALL
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE, curvature
+from muphy_lb.physics.free_surface.operators.column import slope_along, split
 from muphy_lb.physics.free_surface.start import sphere_region
 from muphy_lb.validation.case import Settings
 from muphy_lb.validation.free_surface.drops import contact_angle, drop_on_wall
+from muphy_lb.validation.free_surface.slits import suction
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.laws.test_free_surface import BACKENDS, splash
 
@@ -25,6 +27,41 @@ def test_the_share_below_a_plane_is_the_inverse_of_its_distance():
     found = plane_share(plane_distance(fill, normal), normal)
     assert np.abs(found - fill).max() < 2e-3
     assert np.array_equal(plane_share(np.array([-9.0, 9.0]), normal[:, :2]), [0.0, 1.0])
+
+
+@pytest.mark.parametrize("slope", [0.05, 0.577, 1.0, 1.73, 2.0])
+def test_two_cells_share_their_sum_as_a_plane_does(slope):
+    across = np.arange(0.5, 2000.0) / 2000.0
+    height = np.linspace(1e-3 - slope, 2.0 - 1e-3, 300)[:, None] + slope * across
+    upper, wet = split(np.clip(height, 0.0, 2.0).mean(axis=1), np.full(300, slope))
+    assert np.abs(upper - np.clip(height - 1.0, 0.0, 1.0).mean(axis=1)).max() < 1e-6
+    assert np.abs(wet - (height > 1.0).mean(axis=1)).max() < 1e-3
+
+
+@pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda each: each.name)
+def test_both_cells_of_a_column_at_a_wall_find_one_slope(lattice):
+    """A step of the surface along a wall below, with cells beside it at either side."""
+    random, shape = np.random.default_rng(2), (5, 5, 5) if lattice is D3Q19 else (1, 5, 5)
+    cell, fill = np.full(shape, INTERFACE, np.uint8), 0.4 * random.random(shape)
+    cell[:, 0] = WALL
+    place = np.stack(np.meshgrid(*(np.arange(n) for n in shape), indexing="ij")).reshape(3, -1)[::-1]
+    values = {CELL: cell.ravel(), FILL: fill.ravel(), COS_ANGLE: 0.5}
+    (link,) = np.flatnonzero((lattice.c[1:] == (1, 0, 0)).all(axis=1))
+    (back,) = np.flatnonzero((lattice.c[1:] == (-1, 0, 0)).all(axis=1))
+    found = []
+    for x, k in ((1, link), (2, back)):
+        (n,) = np.flatnonzero((place.T == (x, 1, shape[0] // 2)).all(axis=1))
+        beside = place[:, [n]].T + lattice.c[1:]
+        neighbours = (beside[:, 2] * 5 + beside[:, 1]) * 5 + beside[:, 0]
+        found.append(slope_along(k, neighbours[:, None], lattice, values)[0])
+    assert found[0] == found[1] >= 0.577
+
+
+@pytest.mark.night
+@pytest.mark.parametrize(("angle", "level"), [(45.0, 0.6), (120.0, 0.85), (75.0, 0.6)])
+def test_liquid_between_plates_rests_at_its_suction(angle, level):
+    """Surfaces that had to move along the plates rested at 0.90, 0.84, 0.90 of it, or more."""
+    assert suction(12, angle, level, Settings(backend="cpu")) == pytest.approx(1.0, abs=0.04)
 
 
 @pytest.mark.parametrize("lattice", [D2Q9, pytest.param(D3Q19, marks=pytest.mark.night)], ids=lambda each: each.name)

@@ -5,6 +5,7 @@ from muphy_lb.validation.free_surface.faraday import surface_faraday
 from muphy_lb.validation.free_surface.films import surface_film
 from muphy_lb.validation.free_surface.oscillations import surface_gas_spring, surface_sloshing, surface_waves
 from muphy_lb.validation.free_surface.shaking import surface_shaking
+from muphy_lb.validation.free_surface.slits import surface_suction
 from muphy_lb.validation.free_surface.tanks import dam_break, dry_bed, surface_rest
 
 CASES = (
@@ -17,6 +18,7 @@ CASES = (
     surface_gas_spring,
     surface_drop,
     surface_contact,
+    surface_suction,
     dam_break,
     dry_bed,
 )

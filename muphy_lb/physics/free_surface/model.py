@@ -57,13 +57,17 @@ from muphy_lb.physics.free_surface.cells import (
     WETTED,
     counted,
 )
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.free_surface.filling import share_of_liquid
 from muphy_lb.physics.free_surface.operators.conversion import (
     GET_BARE,
+    GET_BARE_COLUMNS,
     GET_WET,
+    GET_WET_COLUMNS,
     GIVE,
     INHERIT,
     MARK,
+    MARK_COLUMNS,
     TAKE,
     TURN,
     start_with_stress,
@@ -114,7 +118,8 @@ def free_surface(
         writes=(ARRIVING, CELL, MASS, SUPPORT, *kept),
         where=_surface(INTERFACE),
     )
-    after = _conversion(force, force_parameters, bubbles is not None)
+    columns = {**OWN, COS_ANGLE: parameters[COS_ANGLE]} if capillarity is CONTACT_ANGLE else None
+    after = _conversion(force, force_parameters, bubbles is not None, columns)
     extended = flow.with_fields(*FIELDS).with_stages(between=(crossing,), after=after)
     filled = _filled(gas_deviation, bubbles)
     liquid = replace(extended, name="free surface", occupied=CELL, bulk=Where(CELL, LIQUID), costs=COSTS)
@@ -140,16 +145,20 @@ def _surface(mask: int) -> Where:
     return Where(CELL, mask, among=SURFACE_CELLS)
 
 
-def _conversion(force: Operator, force_parameters, has_bubbles: bool) -> tuple[Stage, ...]:
-    """The stages behind the collision."""
+def _conversion(force: Operator, force_parameters, has_bubbles: bool, columns) -> tuple[Stage, ...]:
+    """The stages behind the collision. ``columns``: what those at walls need, with a contact angle."""
     moments = with_stress(AFTER_COLLISION, COMPRESSIBLE, force)
     given, reads, bared = {**OWN, BUBBLE: FieldValue(BUBBLE)}, (CELLS, BUBBLES), _surface(BARED)
     inherit = Stage("inherit", (INHERIT,), given, reads, (BUBBLE,), bared)
     take = Stage("take", (TAKE,), OWN, (STORED, CELLS, FILLS), (FILL, MASS), _surface(INTERFACE))
+    marks, get_bare = (
+        ((MARK, GET_WET), GET_BARE) if columns is None else ((MARK_COLUMNS, GET_WET_COLUMNS), GET_BARE_COLUMNS)
+    )
+    of_marks, of_cells = (OWN, (CELLS,)) if columns is None else (columns, (CELLS, FILLS))
     beside = (
         Stage("edge moments", (moments,), force_parameters, (STORED,), (EDGE_MOMENTS,)),
-        Stage("mark", (MARK, GET_WET), OWN, (CELLS,), (CELL,), _surface(TURNING)),
-        Stage("get bare", (GET_BARE,), OWN, (CELLS,), (CELL,), only_edge=True),
+        Stage("mark", marks, of_marks, of_cells, (CELL,), _surface(TURNING)),
+        Stage("get bare", (get_bare,), of_marks, of_cells, (CELL,), only_edge=True),
         Stage(SURFACE_CELLS, reads=(CELLS,), where=Where(CELL, SURFACE | CHANGED), kernel=COLLECT),
         Stage("give", (GIVE,), OWN, (STORED, CELLS), (FILL, MASS), _surface(TURNING)),
         take,

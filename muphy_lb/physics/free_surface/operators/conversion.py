@@ -31,6 +31,8 @@ from muphy_lb.physics.free_surface.cells import (
     WETTED,
     density_node,
 )
+from muphy_lb.physics.free_surface.contact_angle import COS_ANGLE
+from muphy_lb.physics.free_surface.operators.column import entered_and_left_nodes, is_entered, is_left
 
 
 def _vanishes(cell):
@@ -38,9 +40,14 @@ def _vanishes(cell):
     return (cell & (EMPTIED | NEEDED)) == EMPTIED
 
 
+def _fills(cell):
+    """The same: becomes liquid."""
+    return (cell & (FILLED | NEEDED)) == FILLED
+
+
 def _is_giving(cell):
     """Whether a cell hands on its excess."""
-    return (cell & FILLED != 0) | _vanishes(cell)
+    return _fills(cell) | _vanishes(cell)
 
 
 def _is_taking(cell):
@@ -51,11 +58,24 @@ def _is_taking(cell):
 def _mark(neighbours, n, lattice, parameters):
     """Filled cells wet the gas beside them; emptied ones are needed beside filled ones, and else bare the liquid."""
     cell = parameters[CELL]
-    own, has_filled = cell[n], (cell[neighbours] & FILLED != 0).any(axis=0)
+    own, has_filled = cell[n], _fills(cell[neighbours]).any(axis=0)
     own = np.where((own & EMPTIED != 0) & has_filled, own | NEEDED, own)
     cell[n] = own
-    _turn_neighbours(cell, neighbours[:, own & FILLED != 0], GAS, WETTED)
+    _turn_neighbours(cell, neighbours[:, _fills(own)], GAS, WETTED)
     _turn_neighbours(cell, neighbours[:, _vanishes(own)], LIQUID, LIQUID | BARED)
+
+
+def _mark_columns(neighbours, n, lattice, parameters):
+    """The same; and needed ones turn the gas that the plane of a column at a wall enters, and the liquid it leaves."""
+    _mark(neighbours, n, lattice, parameters)
+    cell, share = parameters[CELL], parameters[FILL][n].astype(float)
+    own, entered, left = cell[n], [], []
+    for k in range(lattice.q - 1):
+        entered.append((own & _ENTERS == _ENTERS) & is_entered(k, share, neighbours, lattice, parameters))
+        left.append((own & _LEAVES == _LEAVES) & is_left(k, share, neighbours, lattice, parameters))
+    for k, (enters, leaves) in enumerate(zip(entered, left, strict=True)):
+        _turn_neighbours(cell, neighbours[k, enters], GAS, WETTED)
+        _turn_neighbours(cell, neighbours[k, leaves], LIQUID, LIQUID | BARED)
 
 
 def _turn_neighbours(cell, neighbours, old: int, new: int) -> None:
@@ -82,14 +102,16 @@ def _mark_node(lattice, precision, jit, at):
     cell, count = at[CELL], lattice.q - 1
     gas = _beside_node(jit, count, lambda kind: kind == GAS)
     liquid = _beside_node(jit, count, lambda kind: kind == LIQUID)
-    filled = _beside_node(jit, count, lambda kind: kind & FILLED != 0)
+    filled, fills = _beside_node(jit, count, _fills), jit(_fills)
 
     def mark(neighbours, n, parameters):
-        if parameters[cell][n] & FILLED:
+        if fills(parameters[cell][n]):
             wetted = gas(parameters[cell], neighbours)
             for k in range(count):
                 if wetted >> k & 1:
                     parameters[cell][neighbours[k]] = WETTED
+            return
+        if parameters[cell][n] & NEEDED:
             return
         if filled(parameters[cell], neighbours):
             parameters[cell][n] = INTERFACE | EMPTIED | NEEDED
@@ -102,20 +124,40 @@ def _mark_node(lattice, precision, jit, at):
     return jit(mark)
 
 
+def _mark_columns_node(lattice, precision, jit, at):
+    cell, fill, count, mark = at[CELL], at[FILL], lattice.q - 1, _mark_node(lattice, precision, jit, at)
+    is_entered, is_left = entered_and_left_nodes(lattice, precision, jit, at)
+
+    def mark_columns(neighbours, n, parameters):
+        mark(neighbours, n, parameters)
+        own, share = parameters[cell][n], parameters[fill][n]
+        if not own & NEEDED:
+            return
+        for k in range(count):
+            beside = parameters[cell][neighbours[k]]
+            if own & FILLED:
+                if beside == GAS and is_entered(k, share, neighbours, parameters):
+                    parameters[cell][neighbours[k]] = WETTED
+            elif beside == LIQUID and is_left(k, share, neighbours, parameters):
+                parameters[cell][neighbours[k]] = LIQUID | BARED
+
+    return jit(mark_columns)
+
+
 def _get_wet(neighbours, n, lattice, parameters):
     """Gas cells beside filled ones become interface."""
     cell = parameters[CELL]
-    chosen = (cell[n] == GAS) & (cell[neighbours] & FILLED != 0).any(axis=0)
+    chosen = (cell[n] == GAS) & _fills(cell[neighbours]).any(axis=0)
     cell[n[chosen]] = WETTED
 
 
 def _get_wet_node(lattice, precision, jit, at):
-    cell, count = at[CELL], lattice.q - 1
+    cell, count, fills = at[CELL], lattice.q - 1, jit(_fills)
 
     def get_wet(neighbours, n, parameters):
         if parameters[cell][n] == GAS:
             for k in range(count):
-                if parameters[cell][neighbours[k]] & FILLED:
+                if fills(parameters[cell][neighbours[k]]):
                     parameters[cell][n] = WETTED
 
     return jit(get_wet)
@@ -140,16 +182,71 @@ def _get_bare_node(lattice, precision, jit, at):
     return jit(get_bare)
 
 
+def _beside_columns(get, old: int, new: int, mark: int, of_column):
+    """Reference of the same with columns at walls: cells that are ``old`` become ``new`` beside a cell of a ``mark``
+    whose plane enters or leaves them, by ``of_column``."""
+
+    def reference(neighbours, n, lattice, parameters):
+        get(neighbours, n, lattice, parameters)
+        cell, fill = parameters[CELL], parameters[FILL]
+        chosen = np.zeros(n.shape, bool)
+        for k in range(lattice.q - 1):
+            beside = neighbours[k]
+            is_meant = of_column(k, fill[beside].astype(float), neighbours, lattice, parameters)
+            chosen |= (cell[n] == old) & (cell[beside] & mark == mark) & is_meant
+        cell[n[chosen]] = new
+
+    return reference
+
+
+def _beside_columns_node(get_node, old: int, new: int, mark: int, which: int):
+    """Node function of :func:`_beside_columns`; ``which``: of the two nodes of columns."""
+
+    def node(lattice, precision, jit, at):
+        cell, fill, count, get = at[CELL], at[FILL], lattice.q - 1, get_node(lattice, precision, jit, at)
+        is_meant = entered_and_left_nodes(lattice, precision, jit, at)[which]
+
+        def get_columns(neighbours, n, parameters):
+            get(neighbours, n, parameters)
+            if parameters[cell][n] != old:
+                return
+            for k in range(count):
+                beside = neighbours[k]
+                if parameters[cell][beside] & mark == mark and is_meant(
+                    k, parameters[fill][beside], neighbours, parameters
+                ):
+                    parameters[cell][n] = new
+
+        return jit(get_columns)
+
+    return node
+
+
 MARK = Operator("mark", _mark, _mark_node, named(CELL))
 GET_WET = Operator("get-wet", _get_wet, _get_wet_node, named(CELL))
 GET_BARE = Operator("get-bare", _get_bare, _get_bare_node, named(CELL))
+_ENTERS, _LEAVES = FILLED | NEEDED, EMPTIED | NEEDED
+_OF_COLUMNS = named(CELL, FILL, COS_ANGLE)
+MARK_COLUMNS = Operator("mark-columns", _mark_columns, _mark_columns_node, _OF_COLUMNS)
+GET_WET_COLUMNS = Operator(
+    "get-wet-columns",
+    _beside_columns(_get_wet, GAS, WETTED, _ENTERS, is_entered),
+    _beside_columns_node(_get_wet_node, GAS, WETTED, _ENTERS, 0),
+    _OF_COLUMNS,
+)
+GET_BARE_COLUMNS = Operator(
+    "get-bare-columns",
+    _beside_columns(_get_bare, LIQUID, LIQUID | BARED, _LEAVES, is_left),
+    _beside_columns_node(_get_bare_node, LIQUID, LIQUID | BARED, _LEAVES, 1),
+    _OF_COLUMNS,
+)
 
 
 def _give(f, neighbours, n, lattice, parameters):
     """Cells that turn leave an equal part of what they have too much of to each neighbour that will be interface, in
     ``fill``; without such a neighbour they keep it, in ``mass``."""
     cell, mass = parameters[CELL], parameters[MASS]
-    excess = np.where(cell[n] & FILLED, mass[n] - (1.0 + added(f)), mass[n])
+    excess = np.where(_fills(cell[n]), mass[n] - (1.0 + added(f)), mass[n])
     count = _is_taking(cell[neighbours]).sum(axis=0)
     giving = _is_giving(cell[n])
     chosen = n[giving]
@@ -181,8 +278,8 @@ def _give_node(lattice, precision, jit, at):
 
 def _gives_node(jit):
     """The same as ``_is_giving``, of one cell."""
-    vanishes = jit(_vanishes)
-    return lambda cell: cell & FILLED != 0 or vanishes(cell)
+    vanishes, fills = jit(_vanishes), jit(_fills)
+    return lambda cell: fills(cell) or vanishes(cell)
 
 
 def _takes_node(jit):
@@ -237,15 +334,15 @@ def _turn(n, lattice, parameters):
     cell, support = parameters[CELL], parameters[SUPPORT]
     own = cell[n]
     support[n] = np.where(own & (WETTED | BARED), SUPPORTED, support[n])
-    cell[n] = np.where(own & FILLED, LIQUID, np.where(_vanishes(own), GAS, INTERFACE))
+    cell[n] = np.where(_fills(own), LIQUID, np.where(_vanishes(own), GAS, INTERFACE))
 
 
 def _turn_node(lattice, precision, jit, at):
-    cell, support, vanishes = at[CELL], at[SUPPORT], jit(_vanishes)
+    cell, support, vanishes, fills = at[CELL], at[SUPPORT], jit(_vanishes), jit(_fills)
 
     def turn(n, parameters):
         own = parameters[cell][n]
-        if own & FILLED:
+        if fills(own):
             parameters[cell][n] = LIQUID
         elif vanishes(own):
             parameters[cell][n] = GAS

@@ -86,6 +86,7 @@ from muphy_lb.physics.free_surface.cells import (
     LAST_TENSION,
     LIQUID,
     MASS,
+    NEEDED,
     ONE_PRESSURE,
     OPENING,
     SUPPORT,
@@ -95,6 +96,7 @@ from muphy_lb.physics.free_surface.cells import (
     density_node,
 )
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
+from muphy_lb.physics.free_surface.operators import column
 
 HYSTERESIS = 1e-2  # How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011).
 HYSTERESIS_OF_TENSION = 1e-3
@@ -214,6 +216,11 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
         mass, beside, through = parameters[MASS][n], cell[neighbours], np.zeros(n.shape)
         is_alone = _is_alone(beside, fill[neighbours], scheme.almost_full)
+        if capillarity is CONTACT_ANGLE:
+            columns = [column.crossed(k, neighbours, n, lattice, parameters) for k in range(lattice.q - 1)]
+            is_alone &= ~np.any(
+                [has & (wet > 0.0) & (fill[neighbours[k]] > fill[n]) for k, (has, wet, _) in enumerate(columns)], axis=0
+            )
         stops = (beside == OPENING).any(axis=0) & is_alone & is_fast
         pushed = np.broadcast_to(force.reference(n, parameters), u.shape)
         even = _even(
@@ -223,6 +230,9 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
             back, kind = lattice.opposite[q], beside[q - 1]
             gained = arriving[back] - leaving[q]
             between = scheme.wet_share(fill[n], fill[neighbours[q - 1]])
+            if capillarity is CONTACT_ANGLE:
+                is_crossed, wet, given = columns[q - 1]
+                between, mass = np.where(is_crossed, wet, between), mass + np.where(is_crossed, given, 0.0)
             share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, between, 0.0))
             mass = mass + share * gained
             through = through + np.where(kind == OPENING, gained, 0.0)
@@ -234,7 +244,10 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         is_pocket = ~_touches_gas(beside) & (mass < density)
         arriving[0] -= np.where(is_pocket, RELAXED * np.maximum(density - rho, 0.0), 0.0)
         parameters[MASS][n] = mass
-        cell[n] = _decided(mass, 1.0 + added(arriving), beside, (is_alone, is_fast), scheme.hysteresis)
+        decided = _decided(mass, 1.0 + added(arriving), beside, (is_alone, is_fast), scheme.hysteresis)
+        if capillarity is CONTACT_ANGLE:
+            decided = _loosened(decided, beside, neighbours, n, lattice, parameters)
+        cell[n] = decided
         if capillarity is not NO_TENSION:
             parameters[LAST_TENSION][n] = np.where(cell[n] & TURNING, 0.0, now)
 
@@ -293,6 +306,39 @@ def _decided(mass, density, beside, is_alone_and_fast, hysteresis):
     return INTERFACE | np.where(filled, FILLED, np.where(emptied, EMPTIED, 0))
 
 
+def _loosened(decided, beside, neighbours, n, lattice, parameters):
+    """(m,) cells that do not turn but whose plane enters gas, or leaves liquid, along a wall, are marked."""
+    share, found = parameters[FILL][n].astype(float), decided
+    for k in reversed(range(lattice.q - 1)):
+        is_gas, is_liquid = beside[k] & (FLUID | WALL) == 0, beside[k] & LIQUID != 0
+        enters = is_gas & column.is_entered(k, share, neighbours, lattice, parameters)
+        leaves = is_liquid & column.is_left(k, share, neighbours, lattice, parameters)
+        found = np.where(enters, INTERFACE | FILLED | NEEDED, np.where(leaves, INTERFACE | EMPTIED | NEEDED, found))
+    return np.where(decided == INTERFACE, found, decided)
+
+
+def _loosened_node(lattice, precision, jit, at, capillarity: Operator):
+    """Node function ``(kind, neighbours, n, parameters)`` of :func:`_loosened`."""
+    if capillarity is not CONTACT_ANGLE:
+        return jit(lambda kind, neighbours, n, parameters: kind)
+    cell, fill, n_neighbours = at[CELL], at[FILL], lattice.q - 1
+    is_entered, is_left = column.entered_and_left_nodes(lattice, precision, jit, at)
+
+    def loosened(kind, neighbours, n, parameters):
+        if kind != INTERFACE:
+            return kind
+        share = parameters[fill][n]
+        for k in range(n_neighbours):
+            beside = parameters[cell][neighbours[k]]
+            if beside & (FLUID | WALL) == 0 and is_entered(k, share, neighbours, parameters):
+                return INTERFACE | FILLED | NEEDED
+            if beside & LIQUID and is_left(k, share, neighbours, parameters):
+                return INTERFACE | EMPTIED | NEEDED
+        return kind
+
+    return jit(loosened)
+
+
 def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Operator, Operator]):
     """The node function; returns the bits of the populations that it has changed."""
     how = lattice, precision, jit
@@ -301,7 +347,7 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     scheme = scheme_of(capillarity)
     gas_at, tension_at = gas.node(*how, at), capillarity.node(*how, at)
     extrapolated, keep = _last_tension_nodes(capillarity, precision, jit, at)
-    held_of = _held_node(*how, at, scheme)
+    held_of, loosened = _held_node(*how, at, scheme), _loosened_node(*how, at, capillarity)
     complete, outcome_of = _complete_node(*how, at, scheme.nearest), _outcome_node(*how, scheme.hysteresis)
 
     def cross(arriving, leaving, neighbours, n, parameters):
@@ -314,6 +360,7 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
         state = deviation, ux, uy, uz, of_speed * square
         changed = complete((arriving, leaving), neighbours, n, parameters, state, (*force, tension))
         kind, changed = outcome_of(arriving, changed, held, counts, deviation, of_speed * square)
+        kind = loosened(kind, neighbours, n, parameters)
         parameters[mass][n] = held
         parameters[cell][n] = kind
         keep(now, kind, n, parameters)
@@ -345,7 +392,7 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
     how many neighbours are gas, liquid or almost full, openings."""
     cell, mass, fill, real = at[CELL], at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
-    zero, almost_full, share_of = real(0), real(scheme.almost_full), scheme.wet_share_node(precision, jit)
+    zero, face_of = real(0), _face_node(lattice, precision, jit, at, scheme)
 
     def held_of(arriving, leaving, neighbours, n, parameters):
         own, held = parameters[fill][n], parameters[mass][n]
@@ -357,9 +404,10 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
                 n_liquid += 1
                 held += gained
             elif kind & INTERFACE:
-                held += share_of(own, parameters[fill][neighbours[k]]) * gained
-                if parameters[fill][neighbours[k]] > almost_full:
-                    n_liquid += 1
+                other = parameters[fill][neighbours[k]]
+                share, given, is_borne = face_of(k, own, other, neighbours, parameters)
+                held += share * gained + given
+                n_liquid += is_borne
             elif kind == OPENING:
                 n_open += 1
                 through += gained
@@ -368,6 +416,25 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
         return held + own * through, (n_gas, n_liquid, n_open)
 
     return jit(unroll(held_of))
+
+
+def _face_node(lattice, precision, jit, at, scheme: Scheme):
+    """Node function ``(k, own, other, neighbours, parameters)`` of both fillings -> wet share of the face to the
+    interface cell ``k``, mass that it gives beside what arrives, and 1 if it bears the cell as liquid does."""
+    zero, almost_full, share_of = precision.real(0), precision.real(scheme.almost_full), scheme.wet_share_node
+    share_of = share_of(precision, jit)
+    if scheme.almost_full == inf:
+        return jit(lambda k, own, other, neighbours, parameters: (share_of(own, other), zero, 0))
+    crossed = column.crossed_node(lattice, precision, jit, at)
+
+    def face(k, own, other, neighbours, parameters):
+        wet, given = crossed(k, own, other, neighbours, parameters)
+        is_full = other > almost_full
+        if wet >= zero:
+            return wet, given, 1 if is_full or (wet > zero and own < other) else 0
+        return share_of(own, other), zero, 1 if is_full else 0
+
+    return jit(face)
 
 
 def _complete_node(lattice, precision, jit, at, nearest: float):
