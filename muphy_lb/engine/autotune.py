@@ -1,8 +1,8 @@
 """Autotuning: the fastest launch configuration of stream-and-collide on this GPU is measured once and stored.
 
-All configurations give the same bits; which is fastest depends on the GPU, the collision and the number formats. The
-result is kept in ``tuning.json`` in the user's cache folder (``MUPHY_CACHE``, else ``XDG_CACHE_HOME/muphy_lb``, else
-``~/.cache/muphy_lb``); if the file is removed, the next run measures again.
+All configurations give the same bits; which is fastest depends on the GPU, the collision, the field that nodes advance
+behind it and the number formats. The result is kept in ``tuning.json`` in the user's cache folder (``MUPHY_CACHE``,
+else ``XDG_CACHE_HOME/muphy_lb``, else ``~/.cache/muphy_lb``); if the file is removed, the next run measures again.
 """
 
 import json
@@ -34,7 +34,8 @@ def tune(engine: Engine) -> None:
         return
     model = engine.model
     what = (model.lattice.name, model.collision.name, model.streaming.name, engine.precision.name)
-    path, key = cache_folder() / "tuning.json", " | ".join((__version__, engine.backend.device, *what))
+    behind = (engine.behind.name,) if engine.behind else ()
+    path, key = cache_folder() / "tuning.json", " | ".join((__version__, engine.backend.device, *what, *behind))
     known = _read(path)
     if known.get(key) not in by_name:
         with phase("timing the kernels on this GPU (once)", TUNING):

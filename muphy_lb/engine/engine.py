@@ -370,6 +370,12 @@ class Engine:
         return self.backend.stream_collide_usage(*how)
 
     @property
+    def behind(self) -> Operator | None:
+        """What advances a field in the kernel of stream-and-collide."""
+        behind = self._binder.behind(0)
+        return behind.update if behind else None
+
+    @property
     def transport(self) -> str:
         """How halos travel: names of transports joined by "+", or "none"."""
         return self.halo.used

@@ -247,8 +247,16 @@ def _tell_that_it_takes_time(folder: Path | None) -> None:
     """Say it once for kernels that are kept, and once for those that are not."""
     if folder is None:
         LOG.info("compiling kernels (at every start: they cannot be kept)")
+    elif not _may_be_made(folder):
+        LOG.info("compiling kernels (at every start: nothing can be written to %s)", folder)
     else:
         LOG.info("compiling kernels (once; later starts find them in %s)", folder)
+
+
+def _may_be_made(folder: Path) -> bool:
+    """Whether this user may write a folder, or make it."""
+    nearest = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    return nearest.is_dir() and os.access(nearest, os.W_OK)
 
 
 def folder_of(surroundings: str) -> Path:

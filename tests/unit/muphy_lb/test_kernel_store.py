@@ -308,10 +308,12 @@ def test_all_functions_of_the_packages_that_are_kept_are_in_this_store():
     assert all(digest(value) for value in own)
 
 
-def test_a_folder_that_cannot_be_made_stops_no_kernel(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_made_stops_no_kernel(tmp_path, monkeypatch, caplog):
+    caplog.set_level("INFO")
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(kernel_store, "folder", lambda: tmp_path / "file" / "version")
     assert not is_loaded(fresh()) and not is_loaded(fresh())
+    assert "nothing can be written to" in caplog.text and "later starts" not in caplog.text
 
 
 def test_a_folder_that_cannot_be_looked_into_stops_no_kernel(tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ class StubEngine:
     """An engine whose launches move a clock by what each shape takes."""
 
     def __init__(self, clock, shapes=(SLOW, FAST), n_nodes=tuning.FEWEST_NODES):
-        self.clock, self.timed, self.shape = clock, [], None
+        self.clock, self.timed, self.shape, self.behind = clock, [], None, None
         self.domain = SimpleNamespace(n_nodes=n_nodes, n_edge=0)
         self.addresses = SimpleNamespace(patterns=(None,))
         self.precision = SimpleNamespace(name="fp32")
@@ -68,6 +68,14 @@ def test_another_card_is_timed_anew(clock):
     other.backend.device = "another GPU"
     tuning.tune(other)
     assert other.timed == [SLOW, FAST]
+
+
+def test_a_collision_with_a_field_behind_it_is_timed_by_itself(clock):
+    tuning.tune(StubEngine(clock))
+    heated = StubEngine(clock)
+    heated.behind = SimpleNamespace(name="heat")
+    tuning.tune(heated)
+    assert heated.timed == [SLOW, FAST]
 
 
 def test_a_remembered_shape_that_is_not_offered_any_more_is_timed_anew(clock):
