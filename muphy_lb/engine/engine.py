@@ -371,7 +371,7 @@ class Engine:
 
     @property
     def behind(self) -> Operator | None:
-        """What advances a field in the kernel of stream-and-collide."""
+        """The operator that advances a field in the kernel of stream-and-collide; None without one."""
         behind = self._binder.behind(0)
         return behind.update if behind else None
 

@@ -106,6 +106,16 @@ def test_the_time_step_stays_where_k_may_depend_on_it_or_little_is_saved(nodes, 
     assert quick_case(case, distributed(case, ALONE, nodes)) is None
 
 
+def test_the_time_step_stays_where_memory_does_not_hold_the_box(nodes, monkeypatch, caplog):
+    """A sparse flow in a large box ended here, although it has room."""
+    case = case_from_dict(rock(nodes))
+    assert quick_case(case, distributed(case, ALONE, nodes)) is not None
+    monkeypatch.setattr("muphy_lb.geometry.limits.SMALL", 0)
+    monkeypatch.setattr("muphy_lb.geometry.limits.free_bytes", lambda: 1000)
+    assert quick_case(case, distributed(case, ALONE, nodes)) is None
+    assert "a shorter time step is not looked for: the width of the pores, 72 x 4 x 4 voxels" in caplog.text
+
+
 def test_wide_pores_keep_their_time_step(nodes):
     case = case_from_dict(rock(nodes))
     box = Voxels(np.full((20, 20, 8), FLUID, FLAG_DTYPE), 1e-5, periodic=(True, False, False))
