@@ -1,4 +1,4 @@
-"""Tanks with random regions of liquid, contact angles, periodic edges and gravity: no liquid beside gas ever, and no mass is lost."""
+"""Tanks with random liquid, contact angles, periodic edges, gravity: no liquid beside gas ever, and no mass is lost."""
 
 import numpy as np
 import pytest
