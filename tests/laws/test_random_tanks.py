@@ -1,4 +1,4 @@
-"""Tanks with random regions of liquid, periodic edges and gravity: no liquid beside gas ever, and no mass is lost."""
+"""Tanks with random liquid, contact angles, periodic edges, gravity: no liquid beside gas ever, and no mass is lost."""
 
 import numpy as np
 import pytest
@@ -32,6 +32,8 @@ def random_tank(seed: int) -> tuple[dict, tuple[int, int]]:
         "compute": {"backend": "numpy", "precision": "fp64"},
         "run": {"steps": 100, "ramp_steps": 0},
     }
+    if seed % 2:
+        tables["free_surface"]["contact_angle_deg"] = float(random.uniform(0.0, 180.0))
     if PERIODIC[seed % 4]:
         tables["geometry"]["periodic"] = PERIODIC[seed % 4]
     return tables, (height, length)
