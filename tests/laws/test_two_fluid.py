@@ -433,6 +433,7 @@ def test_the_turning_point_of_a_slow_wave_is_no_known_flow():
     ("sections", "told"),
     [
         ({"compute": {"precision": "fp16"}}, r"compute\.precision is 'fp16' with \[two_fluid\].*'fp32', 'fp64'"),
+        ({"compute": {"streaming": "push"}}, r"compute\.streaming is 'push' with \[two_fluid\].*'pull', 'aa'"),
         ({"lattice": {"walls": "bouzidi"}}, r"lattice\.walls is 'bouzidi' with \[two_fluid\]; allowed: 'half-way'"),
         ({"lattice": {"collision": "regularised"}}, r"lattice\.collision is 'regularised' with \[two_fluid\]"),
         ({"lattice": {"smagorinsky": 0.1}}, "viscosities of its own; leave viscosity laws and smagorinsky out"),

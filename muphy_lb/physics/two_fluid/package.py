@@ -13,6 +13,7 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.case import Case
 from muphy_lb.case.output import GRADIENT, STRESS_NAMES
 from muphy_lb.domain import LocalDomain, check_dimension
+from muphy_lb.domain.streaming import streaming_named
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, within
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.displacement import Displacement
@@ -495,6 +496,11 @@ def _refuse_blocked(nodes: NodeList, force: np.ndarray) -> None:
 
 def _refuse(case) -> None:
     """Raise InputError for what two fluids do not go with."""
+    if streaming_named(case.compute.streaming).stores_before_collision:
+        raise InputError(
+            f"compute.streaming is {case.compute.streaming!r} with [two_fluid], by which the flow would be a step behind"
+            " both fluids; allowed: 'pull', 'aa'"
+        )
     if case.compute.precision == FP16.name:
         raise InputError("compute.precision is 'fp16' with [two_fluid], which needs digits; allowed: 'fp32', 'fp64'")
     if case.lattice.collision not in COLLISIONS:
