@@ -188,8 +188,8 @@ class TwoFluid(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of two copies of both amounts and of how they mix, and of 25 numbers and a flag of a node."""
-        return 31.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize + 1.0
+        """Memory of two copies of both amounts and of how they mix, and of 24 numbers and a flag of a node."""
+        return 30.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize + 1.0
 
     def check(self, view) -> None:
         """Refuse outputs that know one viscosity only; find the walls."""
@@ -498,8 +498,8 @@ def _refuse(case) -> None:
     """Raise InputError for what two fluids do not go with."""
     if streaming_named(case.compute.streaming).stores_before_collision:
         raise InputError(
-            f"compute.streaming is {case.compute.streaming!r} with [two_fluid], by which the flow would be a step behind"
-            " both fluids; allowed: 'pull', 'aa'"
+            f"compute.streaming is {case.compute.streaming!r} with [two_fluid], by which the flow would be a step"
+            " behind both fluids; allowed: 'pull', 'aa'"
         )
     if case.compute.precision == FP16.name:
         raise InputError("compute.precision is 'fp16' with [two_fluid], which needs digits; allowed: 'fp32', 'fp64'")
