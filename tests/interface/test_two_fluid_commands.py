@@ -128,6 +128,30 @@ def test_errors_of_fluxes_count_in_what_the_reservoir_lets_in_later(typed, tmp_p
     assert found["second_relative_permeability"] + found["second_standard_error"] > 0.0
 
 
+def test_fluxes_without_a_pressure_gradient_are_told_and_not_settled(typed, tmp_path, capsys):
+    """The second fluid fills the middle of the rock, so that no gradient of the first one is there."""
+    case = between_reservoirs(tmp_path, 3, run={"steps": 40}, compute={"backend": "cpu"})
+    case["two_fluid"] = {"second": [{"box_m": [[5.0, -9.0, -9.0], [31.0, 99.0, 9.0]]}]}
+    assert typed(case, "drainage", "--settled-within", "0.5", "--saturations", "0.3") == 1
+    assert "relative permeabilities are NOT known: the first fluid" in capsys.readouterr().out
+    assert not json.loads((tmp_path / "out" / "fractional_flow.json").read_text())["points"][0]["is_settled"]
+
+
+def test_both_fluids_are_refused_before_the_flow_of_one(typed, tmp_path, capsys):
+    """Which takes the longest."""
+    np.save(tmp_path / "blocked.npy", np.ones((1, 8, 12), np.uint8) * (np.arange(12) != 6).astype(np.uint8))
+    blocked = {"file": "blocked.npy", "spacing_m": 1.0, "periodic": "xy"}
+    periodic = merged(PERIODIC, {"walls": []}) | {"geometry": blocked}
+    with pytest.raises(InputError, match="no pore leads round the box along x"):
+        typed(periodic, "relative-permeability", "--saturations", "0.5")
+    with pytest.raises(InputError, match=r"compute\.streaming is 'push' with \[two_fluid\]"):
+        typed(
+            between_reservoirs(tmp_path, compute={"streaming": "push"}),
+            *("drainage", "--settled-within", "0.02", "--saturations", "0.6"),
+        )
+    assert "the first fluid alone" not in capsys.readouterr().out
+
+
 def test_a_pressure_that_has_not_come_to_the_rock_is_refused(typed, tmp_path):
     """It was divided by."""
     with pytest.raises(InputError, match=r"does not fall from openings\.inlet .* in 20 steps"):

@@ -244,7 +244,8 @@ class SaturationSteps(Steps):
         if batches is None:
             return None
         mean, error = mean_and_error(np.array(batches))
-        is_settled = n_agreeing == AGREEING and bool(abs(mean[0] - point) <= self._within)
+        is_known = bool(abs(mean[0] - point) <= self._within and np.isfinite(mean).all())
+        is_settled = n_agreeing == AGREEING and is_known
         found = self._row(first, float(mean[0]), float(error[0]), is_settled, fastest)
         k, of_scatter, of_alone, of_balance = mean[2:4], error[2:4], self._alone[1] * mean[2:4], mean[4:]
         of_k = np.sqrt(of_scatter**2 + of_alone**2 + of_balance**2)

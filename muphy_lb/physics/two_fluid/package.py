@@ -18,6 +18,7 @@ from muphy_lb.geometry.nodes import GeometryHeader, NodeList, within
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.displacement import Displacement
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, on_root, whole_nodes
+from muphy_lb.measure.permeability import rock_of
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, Stage, Value
 from muphy_lb.operators import MOMENTUM_FIELDS
@@ -198,17 +199,18 @@ class TwoFluid(Physics):
         for asked in (*of_stress, *["output.wall_shear"] * output.wall_shear):
             raise InputError(f"{asked} knows the viscosity of one fluid only; leave it out with [two_fluid]")
         communicator, share = view.communicator, self._section.second_saturation
-        walls, narrow = None, 0.0
-        if communicator.rank == 0:
-            walls = wall_normals(whole_nodes(view), self._lattice, self._angles_deg)
-            narrow = narrow_share(whole_nodes(view))
-        self._walls, self._narrow = communicator.broadcast((walls, narrow))
         is_filled = share is not None and self._section.initial_file is None
         if share is not None:
             agreed_on_root(communicator, lambda: _refuse_share(whole_nodes(view), share))
         force = uniform_acceleration_m_s2(view.case, view.header)
         if self._section.known_within is not None:
             agreed_on_root(communicator, lambda: _refuse_blocked(whole_nodes(view), force))
+        walls, narrow = None, 0.0
+        if communicator.rank == 0:
+            nodes = whole_nodes(view)
+            walls = wall_normals(nodes, self._lattice, self._angles_deg)
+            narrow = narrow_share(nodes, rock_of(view.case, view.header).holds(nodes.voxel[:], nodes.shape))
+        self._walls, self._narrow = communicator.broadcast((walls, narrow))
         filled = self._filled(whole_nodes(view), share, force) if communicator.rank == 0 and is_filled else None
         self._start = communicator.broadcast(filled)
 
