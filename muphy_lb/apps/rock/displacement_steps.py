@@ -270,8 +270,9 @@ class SaturationSteps(Steps):
         return min(max(self._left + GAIN * missing / pore_volumes, 0.0), 1.0)
 
     def _remember(self, leaves: float) -> None:
-        """Count a share of the second fluid in what leaves in its mean."""
-        self._left = MEMORY * self._left + (1.0 - MEMORY) * leaves
+        """Count a share of the second fluid in what leaves in its mean, which stays a share: while a reservoir lets in
+        what has entered earlier, single ones are below 0 or above 1."""
+        self._left = min(max(MEMORY * self._left + (1.0 - MEMORY) * leaves, 0.0), 1.0)
 
     def _batches(self, point: float, per_window: float) -> list[list[float]] | None:
         """Saturation of the first fluid, share of the second one in what enters, relative permeabilities, and half of
