@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.narrow import triple
 from muphy_lb.base.registry import packages
 from muphy_lb.case.case import Case
 from muphy_lb.domain.links import is_wall
@@ -77,11 +78,16 @@ class Rock:
 
 
 def rock_of(case: Case, header: GeometryHeader) -> Rock:
-    """The rock of a case: its box without ``reservoir_layers``."""
+    """The rock of a case: its box without ``reservoir_layers``, and without what lies beyond their openings."""
     options, size = case.geometry.options, header.shape[::-1]
-    layers = np.zeros(3, dtype=int)
-    layers[AXES.index(options.get("reservoir_axis", "x"))] = options.get("reservoir_layers", 0)
-    return Rock(tuple(layers.tolist()), tuple((np.array(size) - layers).tolist()), size)
+    low, high, layers = [0, 0, 0], list(size), options.get("reservoir_layers", 0)
+    if layers:
+        axis = AXES.index(options.get("reservoir_axis", "x"))
+        openings = header.openings if options.get("reservoir_ends", "open") == "open" else ()
+        ends = [(each.centre_m[axis] - header.origin_m[axis]) / header.spacing_m + 0.5 for each in openings]
+        low[axis] = round(min(ends, default=0)) + layers
+        high[axis] = round(max(ends, default=size[axis])) - layers
+    return Rock(triple(low), triple(high), size)
 
 
 EXPECTED = 1.3

@@ -122,10 +122,35 @@ def test_a_saturation_is_not_stuck_before_the_second_fluid_has_come_through_the_
 def test_errors_of_fluxes_count_in_what_the_reservoir_lets_in_later(typed, tmp_path):
     """The second fluid enters the rock, and none the reservoir; its mean flow over the batches would be negative."""
     case = between_reservoirs(tmp_path, run={"steps": 3000}, compute={"backend": "cpu"})
-    assert typed(case, "drainage", "--settled-within", "0.02", "--saturations", "0.6") == 1
+    assert typed(case, "drainage", "--settled-within", "0.02", "--saturations", "0.8") == 1
     found = json.loads((tmp_path / "out" / "fractional_flow.json").read_text())["points"][0]
-    assert not found["is_settled"] and abs(found["first_saturation"] - 0.6) > 0.05
+    assert not found["is_settled"] and abs(found["first_saturation"] - 0.8) > 0.05
+    assert 0.0 <= found["leaving_share"] <= 1.0
     assert found["second_relative_permeability"] + found["second_standard_error"] > 0.0
+
+
+def test_fluxes_without_a_pressure_gradient_are_told_and_not_settled(typed, tmp_path, capsys):
+    """The second fluid fills the middle of the rock, so that no gradient of the first one is there."""
+    case = between_reservoirs(tmp_path, 3, run={"steps": 40}, compute={"backend": "cpu"})
+    case["two_fluid"] = {"second": [{"box_m": [[5.0, -9.0, -9.0], [31.0, 99.0, 9.0]]}]}
+    assert typed(case, "drainage", "--settled-within", "0.5", "--saturations", "0.3") == 1
+    assert "relative permeabilities are NOT known: the first fluid" in capsys.readouterr().out
+    assert not json.loads((tmp_path / "out" / "fractional_flow.json").read_text())["points"][0]["is_settled"]
+
+
+def test_both_fluids_are_refused_before_the_flow_of_one(typed, tmp_path, capsys):
+    """Which takes the longest."""
+    np.save(tmp_path / "blocked.npy", np.ones((1, 8, 12), np.uint8) * (np.arange(12) != 6).astype(np.uint8))
+    blocked = {"file": "blocked.npy", "spacing_m": 1.0, "periodic": "xy"}
+    periodic = merged(PERIODIC, {"walls": []}) | {"geometry": blocked}
+    with pytest.raises(InputError, match="no pore leads round the box along x"):
+        typed(periodic, "relative-permeability", "--saturations", "0.5")
+    with pytest.raises(InputError, match=r"compute\.streaming is 'push' with \[two_fluid\]"):
+        typed(
+            between_reservoirs(tmp_path, compute={"streaming": "push"}),
+            *("drainage", "--settled-within", "0.02", "--saturations", "0.6"),
+        )
+    assert "the first fluid alone" not in capsys.readouterr().out
 
 
 def test_a_pressure_that_has_not_come_to_the_rock_is_refused(typed, tmp_path):
@@ -275,7 +300,7 @@ def test_the_next_saturation_begins_with_the_share_that_leaves(typed, tmp_path, 
 
     monkeypatch.setattr("muphy_lb.apps.rock.drainage.SaturationSteps", Steps)
     openings = [{"name": "inlet", "velocity_m_s": 0.02}, {"name": "outlet", "pressure_pa": 0.0}]
-    case, words = BETWEEN_PRESSURES | {"openings": openings, "run": {"steps": 20}}, ("drainage", "--saturations")
+    case, words = BETWEEN_PRESSURES | {"openings": openings, "run": {"steps": 40}}, ("drainage", "--saturations")
     typed(case, *words, "0.6,0.55,0.5")
     points = json.loads((tmp_path / "out" / "fractional_flow.json").read_text())["points"]
     assert begun == [0.0, *(point["leaving_share"] for point in points[:-1])]

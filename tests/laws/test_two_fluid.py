@@ -8,11 +8,13 @@ from scipy.ndimage import gaussian_filter, label
 
 from muphy_lb import Simulation
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import filled_shares, on_root
+from muphy_lb.measure.permeability import rock_of
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.two_fluid.observers import (
     FLOW_OF_BOTH,
@@ -22,6 +24,7 @@ from muphy_lb.physics.two_fluid.observers import (
     batch_means,
     exact_sum,
 )
+from muphy_lb.physics.two_fluid.package import TwoFluid
 from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
 from muphy_lb.physics.two_fluid.structure import euler_number, structure
 from muphy_lb.physics.two_fluid.walls import wall_normals
@@ -433,6 +436,7 @@ def test_the_turning_point_of_a_slow_wave_is_no_known_flow():
     ("sections", "told"),
     [
         ({"compute": {"precision": "fp16"}}, r"compute\.precision is 'fp16' with \[two_fluid\].*'fp32', 'fp64'"),
+        ({"compute": {"streaming": "push"}}, r"compute\.streaming is 'push' with \[two_fluid\].*'pull', 'aa'"),
         ({"lattice": {"walls": "bouzidi"}}, r"lattice\.walls is 'bouzidi' with \[two_fluid\]; allowed: 'half-way'"),
         ({"lattice": {"collision": "regularised"}}, r"lattice\.collision is 'regularised' with \[two_fluid\]"),
         ({"lattice": {"smagorinsky": 0.1}}, "viscosities of its own; leave viscosity laws and smagorinsky out"),
@@ -479,6 +483,17 @@ def test_a_case_that_cannot_be_computed_is_refused(sections, told):
         Solver(smallest("two_fluid", **sections))
 
 
+@pytest.mark.parametrize("precision", ["fp32", "fp64"])
+def test_the_memory_of_a_node_is_that_of_its_fields(precision):
+    case = smallest("two_fluid", compute={"precision": precision})
+    real = PRECISIONS[precision].real
+    own = [
+        (2 if field.alternates else 1) * np.dtype({"real": real}.get(field.dtype, field.dtype)).itemsize
+        for field in Solver(case).engine.model.fields
+    ]
+    assert sum(own) == TwoFluid.bytes_per_node(case, None)
+
+
 def test_a_saturation_of_pores_that_no_flow_reaches_is_refused():
     fluid = np.ones((1, 8, 12), dtype=np.int64)
     fluid[0, 1:4], fluid[0, 5:7, 3:6] = 0, 0
@@ -522,6 +537,39 @@ def test_pores_without_room_for_an_interface_are_told(height, is_told):
     )
     told = [text for physics in Solver(case_from_dict(case)).physics for text in physics.warnings()]
     assert bool(told) is is_told and all("100% of the pores are at most 3 voxels wide" in text for text in told)
+
+
+def test_pores_without_room_are_counted_in_the_rock_alone():
+    """Reservoirs have room: here 72 of 84 nodes."""
+    pores = np.zeros((1, 6, 12), dtype=np.int64)
+    pores[0, 2] = 1
+    options = {"fluid_value": 1, "reservoir_layers": 6}
+    case = {
+        "geometry": {"spacing_m": 1.0, "options": options},
+        "openings": [{"name": "inlet", "pressure_pa": 0.0}, {"name": "outlet", "pressure_pa": 0.0}],
+        "two_fluid": {"second": [{"box_m": [[-9.0] * 3, [3.0, 9.0, 9.0]]}]},
+    }
+    with Simulation(merged(FLOW, case), geometry=pores) as sim:
+        told = [text for physics in sim.core.physics for text in physics.warnings()]
+    assert any(text.startswith("100% of the pores") for text in told)
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+@pytest.mark.parametrize("ends", ["open", "periodic"])
+def test_a_rock_is_its_image_without_reservoirs(axis, ends):
+    """Also where voxels beyond the openings are in the box."""
+    pores = np.zeros((1, 6, 12), dtype=np.int64)
+    pores[0, 1:5] = 1
+    pores[0, 2, 3] = 0
+    options = {"fluid_value": 1, "reservoir_layers": 3, "reservoir_axis": "x", "reservoir_ends": ends}
+    if axis == "y":
+        pores, options["reservoir_axis"] = pores.swapaxes(1, 2), "y"
+    openings = [{"name": "inlet", "pressure_pa": 0.0}, {"name": "outlet", "pressure_pa": 0.0}] * (ends == "open")
+    case = {"geometry": {"spacing_m": 1.0, "options": options}, "openings": openings, "two_fluid": {"second": []}}
+    with Simulation(merged(FLOW, case), geometry=pores) as sim:
+        rock, nodes = rock_of(sim.core.case, sim.core.header), sim.core.nodes
+    assert rock.extent == pores.shape[::-1]
+    assert np.count_nonzero(rock.holds(nodes.voxel[:], nodes.shape)) == pores.sum()
 
 
 def test_the_lighter_fluids_advised_for_fast_interfaces_are_not_warned_of():

@@ -244,7 +244,8 @@ class SaturationSteps(Steps):
         if batches is None:
             return None
         mean, error = mean_and_error(np.array(batches))
-        is_settled = n_agreeing == AGREEING and bool(abs(mean[0] - point) <= self._within)
+        is_known = bool(abs(mean[0] - point) <= self._within and np.isfinite(mean).all())
+        is_settled = n_agreeing == AGREEING and is_known
         found = self._row(first, float(mean[0]), float(error[0]), is_settled, fastest)
         k, of_scatter, of_alone, of_balance = mean[2:4], error[2:4], self._alone[1] * mean[2:4], mean[4:]
         of_k = np.sqrt(of_scatter**2 + of_alone**2 + of_balance**2)
@@ -269,8 +270,9 @@ class SaturationSteps(Steps):
         return min(max(self._left + GAIN * missing / pore_volumes, 0.0), 1.0)
 
     def _remember(self, leaves: float) -> None:
-        """Count a share of the second fluid in what leaves in its mean."""
-        self._left = MEMORY * self._left + (1.0 - MEMORY) * leaves
+        """Count a share of the second fluid in what leaves in its mean, which stays a share: while a reservoir lets in
+        what has entered earlier, single ones are below 0 or above 1."""
+        self._left = min(max(MEMORY * self._left + (1.0 - MEMORY) * leaves, 0.0), 1.0)
 
     def _batches(self, point: float, per_window: float) -> list[list[float]] | None:
         """Saturation of the first fluid, share of the second one in what enters, relative permeabilities, and half of

@@ -15,7 +15,7 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +44,7 @@ from muphy_lb.parallel import from_root
 from muphy_lb.parallel.watchdog import Sentry
 from muphy_lb.run.loop import stopped
 from muphy_lb.run.options import DEFAULT_OUTPUT
+from muphy_lb.run.preparation import Preparation
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.stop_signals import StopSignals
 
@@ -110,6 +111,8 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
     with StopSignals() as signals, Sentry(communicator, folder), ExitStack() as stack:
         alone: tuple[float, float] | None = nan, nan
         if curve is BY_SATURATION and len(rows) < len(points):  # ahead of both fluids: a device may not hold two flows
+            prepared = Preparation(case, communicator)  # refuses both before the flow of one has cost time
+            from_root(communicator, lambda: _refuse_closed_pores(whole_nodes(prepared), inlet))
             say("the first fluid alone")
             alone = gradient_alone(fluids.first_alone(case), inlet, communicator, signals)
         if alone is None:
@@ -214,6 +217,11 @@ def _told(row: dict, curve: Curve) -> str:
     reached = f"; the second fluid has reached {row['reached']}" if row["reached"] else ""
     k = [f"{row[f'{fluid}_{KR}']:.3g} +- {row[f'{fluid}_{ERROR}']:.1g}" for fluid in FLUIDS if f"{fluid}_{KR}" in row]
     flowing = f"; relative permeability {k[0]}, of the second {k[1]}" if k else ""
+    if k and isnan(row[f"{FLUIDS[0]}_{KR}"]):
+        flowing = (
+            "; relative permeabilities are NOT known: the first fluid, in which the pressure gradient is taken, was not"
+            " all along the middle half of the rock"
+        )
     return (
         f"{curve.title.lower()} {row[curve.shown]:.4g} {curve.unit}: saturation of the first fluid"
         f" {row['first_saturation']:.4g} +- {row['saturation_error']:.1g}, {word} after {row['steps']:,} steps, at a"

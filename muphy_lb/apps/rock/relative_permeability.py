@@ -19,7 +19,15 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.apps.rock.curve import ERROR, FLUIDS, KR, PERMEABILITIES, SATURATION, numbers, write_curve
-from muphy_lb.apps.rock.settled_flow import Desk, Flow, forget_flow, keep_contents, other_contents, read_table
+from muphy_lb.apps.rock.settled_flow import (
+    Desk,
+    Flow,
+    forget_flow,
+    is_done,
+    keep_contents,
+    other_contents,
+    read_table,
+)
 from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder, write_text
@@ -33,6 +41,7 @@ from muphy_lb.run.criteria import STEADY
 from muphy_lb.run.folder import CASE_FILE, CHECKPOINTS, PATTERN, SUMMARY_FILE
 from muphy_lb.run.loop import COMPLETED, Clock, Run, stopped
 from muphy_lb.run.options import DEFAULT_OUTPUT
+from muphy_lb.run.preparation import Preparation
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import StopSignals
 
@@ -84,6 +93,8 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
                 forget_flow(folder / name)
                 (folder / name / CASE_FILE).unlink(missing_ok=True)
     with StopSignals() as signals, Sentry(communicator, folder):
+        if not from_root(communicator, lambda: is_done(folder / "single", alone)):
+            Preparation(fluids.with_start(case, 1.0 - saturations[0], None, KNOWN_WITHIN), communicator)
         say("the first fluid alone")
         desk = Desk(say, signals, Clock())
         single = communicator.broadcast(quick_flow(alone, communicator, None, folder / "single", desk))

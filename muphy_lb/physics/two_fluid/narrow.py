@@ -3,8 +3,8 @@
 Between walls on both sides momentum goes to and fro: half-way walls turn it around in every step, and a collision keeps
 it. Nothing damps this oscillation of two steps, least in dead ends of one or two voxels, and where the amounts of both
 fluids follow it so does the force of the tension, which drives it on, until the run diverges. At nodes of which
-more than a third of the links end, more than at a plane wall, the mean of the momentum of this step and of the one
-before carries them, which knows nothing of it.
+more links end than at a plane wall, 7 of 18 or 4 of 8, the mean of the momentum of this step and of the one before
+carries them, which knows nothing of it.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from muphy_lb.operators.operator import named
 EARLIER = ("earlier_momentum_x", "earlier_momentum_y", "earlier_momentum_z")
 """Momentum of the step before, at narrow nodes."""
 NARROW = "narrow"
-"""Field that is 1 at nodes of which more than a third of the links end in walls and openings, else 0."""
+"""Field that is 1 at nodes of which 7 of 18 links (4 of 8 in a plane) or more end in walls and openings, else 0."""
 
 
 def narrow_nodes(lattice: Lattice, domain: LocalDomain) -> np.ndarray:

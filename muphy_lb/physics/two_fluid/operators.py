@@ -143,11 +143,11 @@ def _orient(neighbours, n, lattice, parameters):
     for name, component in zip(NORMAL, gradient, strict=True):
         parameters[name][n] = np.where(is_flat, NO_NORMAL, component / np.where(is_flat, 1.0, size))
     unit = np.array([normal_or_0(parameters[name][n]) for name in NORMAL], dtype=float)
+    steepness = np.where(is_flat, 0.0, STEEPENED * (1.0 - own * own) / (1.0 + own * own) ** 2 * size)
     for name, component in zip(DRIFT, _drift(neighbours, n, unit, is_known, lattice, parameters), strict=True):
-        parameters[name][n] = component
-    steepness = STEEPENED * (1.0 - own * own) / (1.0 + own * own) ** 2 * size
-    parameters[STEEPNESS][n] = np.where(is_flat, 0.0, steepness)
-    parameters[STRENGTH][n] = np.where(is_flat, 0.0, parameters[STRENGTH][n])
+        parameters[name][n] = np.where(steepness > 0.0, component, 0.0)
+    parameters[STEEPNESS][n] = steepness
+    parameters[STRENGTH][n] = np.where(steepness > 0.0, parameters[STRENGTH][n], 0.0)
 
 
 def _drift(neighbours, n, normal, is_known, lattice, parameters) -> np.ndarray:
@@ -241,11 +241,11 @@ def _orient_node(lattice, precision, jit, at):
             per, narrowed = one / size, one / (one + own * own)
             nx, ny, nz = gx * per, gy * per, gz * per
             steep = steepened * (one - own * own) * narrowed * narrowed * size
-        else:
-            parameters[strength][n] = zero
         dx, dy, dz = zero, zero, zero
         if steep > zero:
             dx, dy, dz = drift(neighbours, n, nx, ny, nz, parameters)
+        else:
+            parameters[strength][n] = zero
         parameters[drift_x][n] = dx
         parameters[drift_y][n] = dy
         parameters[drift_z][n] = dz

@@ -13,10 +13,12 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.case import Case
 from muphy_lb.case.output import GRADIENT, STRESS_NAMES
 from muphy_lb.domain import LocalDomain, check_dimension
+from muphy_lb.domain.streaming import streaming_named
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, within
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.displacement import Displacement
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, on_root, whole_nodes
+from muphy_lb.measure.permeability import rock_of
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, Stage, Value
 from muphy_lb.operators import MOMENTUM_FIELDS
@@ -187,8 +189,8 @@ class TwoFluid(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of two copies of both amounts and of how they mix, and of 25 numbers and a flag of a node."""
-        return 31.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize + 1.0
+        """Memory of two copies of both amounts and of how they mix, and of 24 numbers and a flag of a node."""
+        return 30.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize + 1.0
 
     def check(self, view) -> None:
         """Refuse outputs that know one viscosity only; find the walls."""
@@ -197,17 +199,18 @@ class TwoFluid(Physics):
         for asked in (*of_stress, *["output.wall_shear"] * output.wall_shear):
             raise InputError(f"{asked} knows the viscosity of one fluid only; leave it out with [two_fluid]")
         communicator, share = view.communicator, self._section.second_saturation
-        walls, narrow = None, 0.0
-        if communicator.rank == 0:
-            walls = wall_normals(whole_nodes(view), self._lattice, self._angles_deg)
-            narrow = narrow_share(whole_nodes(view))
-        self._walls, self._narrow = communicator.broadcast((walls, narrow))
         is_filled = share is not None and self._section.initial_file is None
         if share is not None:
             agreed_on_root(communicator, lambda: _refuse_share(whole_nodes(view), share))
         force = uniform_acceleration_m_s2(view.case, view.header)
         if self._section.known_within is not None:
             agreed_on_root(communicator, lambda: _refuse_blocked(whole_nodes(view), force))
+        walls, narrow = None, 0.0
+        if communicator.rank == 0:
+            nodes = whole_nodes(view)
+            walls = wall_normals(nodes, self._lattice, self._angles_deg)
+            narrow = narrow_share(nodes, rock_of(view.case, view.header).holds(nodes.voxel[:], nodes.shape))
+        self._walls, self._narrow = communicator.broadcast((walls, narrow))
         filled = self._filled(whole_nodes(view), share, force) if communicator.rank == 0 and is_filled else None
         self._start = communicator.broadcast(filled)
 
@@ -495,6 +498,11 @@ def _refuse_blocked(nodes: NodeList, force: np.ndarray) -> None:
 
 def _refuse(case) -> None:
     """Raise InputError for what two fluids do not go with."""
+    if streaming_named(case.compute.streaming).stores_before_collision:
+        raise InputError(
+            f"compute.streaming is {case.compute.streaming!r} with [two_fluid], by which the flow would be a step"
+            " behind both fluids; allowed: 'pull', 'aa'"
+        )
     if case.compute.precision == FP16.name:
         raise InputError("compute.precision is 'fp16' with [two_fluid], which needs digits; allowed: 'fp32', 'fp64'")
     if case.lattice.collision not in COLLISIONS:

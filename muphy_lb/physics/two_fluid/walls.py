@@ -138,8 +138,9 @@ def _surrounded(nodes: NodeList, depth: int) -> tuple[np.ndarray, np.ndarray]:
     return fluid, first
 
 
-def narrow_share(nodes: NodeList) -> float:
-    """Share of the nodes that lie between walls ``NO_ROOM`` voxels apart at most, along an axis."""
+def narrow_share(nodes: NodeList, chosen: np.ndarray | slice) -> float:
+    """Share of the ``chosen`` nodes, a mask (n,) or a slice, that lie between walls ``NO_ROOM`` voxels apart at most,
+    along an axis; 0 if there are none."""
     codes, is_narrow = NeighbourSearch(nodes).table(AXES), np.zeros(nodes.n_nodes, dtype=bool)
     links = np.where((codes == WALL_LINK) | (codes <= FIRST_WALL_LINK), 1, NO_ROOM + 1)  # to the wall along a vector
     for k, found in enumerate(links):
@@ -148,4 +149,4 @@ def narrow_share(nodes: NodeList) -> float:
     for axis in range(3):
         if nodes.shape[2 - axis] > 1:
             is_narrow |= links[2 * axis] + links[2 * axis + 1] - 1 <= NO_ROOM
-    return float(is_narrow.mean())
+    return float(is_narrow[chosen].mean()) if is_narrow[chosen].size else 0.0
