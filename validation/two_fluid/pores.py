@@ -33,8 +33,10 @@ RADII = (0.24, 0.16, 0.14, 0.12, 0.10, 0.08)  # of disks that enter, over the di
 LOOK_AFTER = 2e-3  # share of the pores that is invaded until fluid that has lost its way is looked for
 #: The same of rooms in space; radii at which opening at once and in order are alike.
 ROOMS_ANGLE = 10.0  # a meniscus at the end of a throat holds 2 sigma / r, whatever the angle
-ROOMS, BEFORE_ROOMS = ((24, 80_000, (0.38, 0.32, 0.26, 0.2, 0.15)),), 8
-ROCKS, QUICK_ROCKS = ((40, 60_000, RADII), (64, 100_000, RADII)), ((16, 16_000, RADII[:1]),)
+ROOMS: tuple[tuple[int, int, tuple[float, ...]], ...] = ((24, 80_000, (0.38, 0.32, 0.26, 0.2, 0.15)),)
+BEFORE_ROOMS = 8
+ROCKS: tuple[tuple[int, int, tuple[float, ...]], ...] = (40, 60_000, RADII), (64, 100_000, RADII)
+QUICK_ROCKS: tuple[tuple[int, int, tuple[float, ...]], ...] = ((16, 16_000, RADII[:1]),)
 #: Name, viscosity of the fluid that enters over that of the other, capillary number of what enters, tension.
 REGIMES = ("stable", 10.0, 0.03, 0.01), ("capillary fingers", 1.0, 1e-3, 0.1), ("viscous fingers", 0.02, 6e-4, 0.018)
 #: Width and depth, ratios of the flows. Quick: a plane, in which threads do not break.
