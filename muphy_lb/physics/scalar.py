@@ -26,8 +26,8 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP16, PRECISIONS
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, LocalDomain, ScalarBoundary, ScalarSet
+from muphy_lb.domain.links import is_wall
 from muphy_lb.engine.transfers import NeighbourValues
-from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice, scalar_lattice
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar
@@ -301,7 +301,7 @@ def _links(domain: LocalDomain) -> tuple[np.ndarray, np.ndarray]:
     found, steps = np.zeros(domain.n_nodes, dtype=np.int8), np.eye(N_AXES, dtype=np.int64)
     codes = domain.neighbours_with_ghosts(np.concatenate((steps, -steps)), slice(0, domain.n_nodes))
     for bit, row in enumerate(codes):
-        found |= ((row == WALL_LINK) | (row <= FIRST_WALL_LINK)).astype(np.int8) << bit
+        found |= is_wall(row).astype(np.int8) << bit
     return found, codes
 
 

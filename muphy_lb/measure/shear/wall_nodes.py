@@ -33,6 +33,7 @@ from numba import config
 
 from muphy_lb.base.remembered import remembered
 from muphy_lb.case.boundaries import WallRegionSection, WallThresholdsSection
+from muphy_lb.domain.links import is_wall
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.geometry.search import distinct
@@ -147,11 +148,6 @@ def _beside_walls(nodes: NodeList, vectors, search) -> np.ndarray:
             beside &= search.solid[first : first + beside.size] < 0
         found.append(first + np.flatnonzero(beside))
     return np.concatenate(found)
-
-
-def is_wall(table: np.ndarray) -> np.ndarray:
-    """Whether links lead into walls, labelled ones or others, by what a search finds at their ends."""
-    return (table == WALL_LINK) | (table <= FIRST_WALL_LINK)
 
 
 def _hits(nodes: NodeList, vectors, node, search) -> _Hits:

@@ -20,7 +20,8 @@ from itertools import combinations
 
 import numpy as np
 
-from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
+from muphy_lb.domain.links import is_wall
+from muphy_lb.geometry.neighbours import NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.porous.pores import find_pores
 from muphy_lb.geometry.voxels import FLUID, Voxels
@@ -75,10 +76,9 @@ def interface_area(codes: np.ndarray, phase: np.ndarray, normal: np.ndarray) -> 
 def wall_areas(codes: np.ndarray, normal: np.ndarray, bend: np.ndarray) -> np.ndarray:
     """(n,) area of the walls beside each node [voxel faces], from their normals (3, n) into the fluid and their
     curvatures (3, n) :data:`muphy_lb.physics.two_fluid.operators.BEND`; ``codes``: (6, n) neighbours along ``AXES``."""
-    of_wall = (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
     across, least = AXES @ normal, (bend * normal).sum(axis=0)
     turned = least * (1.0 - across**2) + (AXES @ (bend - least * normal)) ** 2
-    return -np.where(of_wall, across + 0.5 * turned, 0.0).sum(axis=0)
+    return -np.where(is_wall(codes), across + 0.5 * turned, 0.0).sum(axis=0)
 
 
 def parts_of(

@@ -5,7 +5,8 @@ from itertools import combinations, product
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch, is_opening_link
+from muphy_lb.domain.links import is_wall
+from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, NeighbourSearch, is_opening_link
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.wall_areas import AXES
 from muphy_lb.lattice import Lattice
@@ -13,6 +14,8 @@ from muphy_lb.lattice import Lattice
 SMOOTHINGS, ALIKE = (3.0, 1.5), 0.985
 """Standard deviations [voxels] over which walls are smoothed before derivatives are taken: the wider one where both
 normals are alike, by cosine, so that neither corners nor the other side of a throat turn them."""
+TRUNCATE = 4.0
+"""Standard deviations beyond which the smoothing reads nothing."""
 FACE, NEAR = 4, 8
 """Nodes on both sides of a concave corner that at least lie beside planes, and those whose normals are of these."""
 NO_ROOM = 3
@@ -34,27 +37,29 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
         is the mean of those of all walls beside the node, and curvatures
         (:data:`muphy_lb.physics.two_fluid.operators.BEND`).
     """
-    codes = NeighbourSearch(nodes).table(lattice.c[1:])
-    of_wall = (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
+    search = NeighbourSearch(nodes)
+    codes, along_axes = search.table(lattice.c[1:]), search.table(AXES)
+    of_wall = is_wall(codes)
     beside = np.flatnonzero(of_wall.any(axis=0))
     codes, of_wall = codes[:, beside], of_wall[:, beside]
     number = np.where(codes <= FIRST_WALL_LINK, FIRST_WALL_LINK - codes, len(angles_deg) - 1)
     cotangents = np.tan(np.deg2rad(90.0 - angles_deg))[np.where(of_wall, number, 0)]
     cotangent = np.where(of_wall, cotangents, 0.0).sum(axis=0) / of_wall.sum(axis=0)
     own = -np.einsum("k,ka,kn->an", lattice.w[1:], lattice.c[1:], of_wall)
-    (normal, bend), (sharper, bent) = (_smoothed(nodes, beside, own, width) for width in SMOOTHINGS)
+    image = _surrounded(nodes, along_axes, int(TRUNCATE * max(SMOOTHINGS) + 0.5))
+    (normal, bend), (sharper, bent) = (_smoothed(nodes, image, beside, own, width) for width in SMOOTHINGS)
     is_alike = (normal * sharper).sum(axis=0) > ALIKE
     normal, bend = np.where(is_alike, normal, sharper), np.where(is_alike, bend, bent)
-    face = _faces_at_corners(nodes)[:, beside]
+    face = _faces_at_corners(along_axes)[:, beside]
     normal, bend = np.where(face.any(axis=0), face, normal), np.where(face.any(axis=0), 0.0, bend)
     return beside, np.stack([*normal, cotangent / np.sqrt(1.0 + cotangent * cotangent), *bend])
 
 
-def _faces_at_corners(nodes: NodeList) -> np.ndarray:
+def _faces_at_corners(codes: np.ndarray) -> np.ndarray:
     """(3, n) normals of planes across axes at nodes beside a concave corner of two of them, 0 elsewhere: both planes go
-    on for ``FACE`` nodes at least, which no staircase of a smooth wall does."""
-    codes, is_beside = NeighbourSearch(nodes).table(AXES), np.zeros((6, nodes.n_nodes), dtype=bool)
-    of_wall = (codes == WALL_LINK) | (codes <= FIRST_WALL_LINK)
+    on for ``FACE`` nodes at least, which no staircase of a smooth wall does. ``codes``: (6, n) neighbours along
+    ``AXES``."""
+    of_wall, is_beside = is_wall(codes), np.zeros(codes.shape, dtype=bool)
 
     def along(k: int, start: np.ndarray, face: int) -> np.ndarray:
         """(NEAR, m) nodes beside a face as one goes away from the wall along vector k, -1 where it has ended."""
@@ -77,9 +82,10 @@ def _faces_at_corners(nodes: NodeList) -> np.ndarray:
     return found / np.maximum(np.linalg.norm(found, axis=0), 1e-30)
 
 
-def _smoothed(nodes: NodeList, beside: np.ndarray, own: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
-    """(3, m) normals and ``BEND`` of walls that are smoothed; where nothing is left of a wall its normal is ``own``."""
-    gradient, second = _derivatives(nodes, beside, width)
+def _smoothed(nodes: NodeList, image, beside: np.ndarray, own: np.ndarray, width: float):
+    """(3, m) normals and ``BEND`` of walls that are smoothed; where nothing is left of a wall its normal is ``own``.
+    ``image``: as of :func:`_surrounded`."""
+    gradient, second = _derivatives(nodes, image, beside, width)
     size = np.linalg.norm(gradient, axis=0)
     normal = np.where(size > 1e-6, gradient, own)
     normal /= np.maximum(np.linalg.norm(normal, axis=0), 1e-30)
@@ -100,11 +106,11 @@ def _bend(normal: np.ndarray, shape: np.ndarray) -> np.ndarray:
     return least * normal + np.sqrt(most - least) * along
 
 
-def _derivatives(nodes: NodeList, chosen: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
+def _derivatives(nodes: NodeList, image, chosen: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
     """(3, m) first and (3, 3, m) second derivatives of the smoothed fluid at some nodes."""
-    fluid, first = _surrounded(nodes, int(4.0 * width + 0.5))
-    mode = ["wrap" if periodic else "nearest" for periodic in nodes.periodic[::-1]]
-    smooth, place = gaussian_filter(fluid, width, mode=mode), nodes.coordinates(chosen) + first[::-1]
+    (fluid, first), mode = image, ["wrap" if periodic else "nearest" for periodic in nodes.periodic[::-1]]
+    smooth = gaussian_filter(fluid, width, mode=mode, truncate=TRUNCATE)
+    place = nodes.coordinates(chosen) + first[::-1]
 
     def beside(axes, steps) -> np.ndarray:
         moved = place.copy()
@@ -123,15 +129,15 @@ def _derivatives(nodes: NodeList, chosen: np.ndarray, width: float) -> tuple[np.
     return slope, second
 
 
-def _surrounded(nodes: NodeList, depth: int) -> tuple[np.ndarray, np.ndarray]:
+def _surrounded(nodes: NodeList, codes: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
     """(nz, ny, nx) 1 in the fluid and 0 in walls, with what lies so many voxels beyond the ends that do not repeat,
-    walls and the fluid behind openings; and (3,) the place of the first voxel (z, y, x)."""
+    walls and the fluid behind openings; and (3,) the place of the first voxel (z, y, x). ``codes``: (6, n) neighbours
+    along ``AXES``."""
     beyond = ~np.array(nodes.periodic[::-1]) & (np.array(nodes.shape) > 1)
     fluid, first = np.zeros(np.array(nodes.shape) + 2 * depth * beyond), depth * beyond
     place = nodes.coordinates()[:, ::-1] + first
     fluid[tuple(place.T)] = 1.0
-    is_open = is_opening_link(NeighbourSearch(nodes).table(AXES))
-    for vector, opens in zip(AXES[:, ::-1], is_open, strict=True):
+    for vector, opens in zip(AXES[:, ::-1], is_opening_link(codes), strict=True):
         for step in range(1, depth + 1) if beyond[np.abs(vector).argmax()] else ():
             out = place[opens] + step * vector
             fluid[tuple(out[((out >= 0) & (out < fluid.shape)).all(axis=1)].T)] = 1.0
@@ -142,7 +148,7 @@ def narrow_share(nodes: NodeList, chosen: np.ndarray | slice) -> float:
     """Share of the ``chosen`` nodes, a mask (n,) or a slice, that lie between walls ``NO_ROOM`` voxels apart at most,
     along an axis; 0 if there are none."""
     codes, is_narrow = NeighbourSearch(nodes).table(AXES), np.zeros(nodes.n_nodes, dtype=bool)
-    links = np.where((codes == WALL_LINK) | (codes <= FIRST_WALL_LINK), 1, NO_ROOM + 1)  # to the wall along a vector
+    links = np.where(is_wall(codes), 1, NO_ROOM + 1)  # to the wall along a vector
     for k, found in enumerate(links):
         for _ in range(NO_ROOM - 1 if nodes.shape[2 - k // 2] > 1 else 0):
             found[:] = np.minimum(found, np.where(codes[k] >= 0, found[np.maximum(codes[k], 0)] + 1, NO_ROOM + 1))
