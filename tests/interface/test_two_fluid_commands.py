@@ -7,7 +7,7 @@ import signal
 import numpy as np
 import pytest
 
-from muphy_lb.apps.rock.displacement_steps import SaturationSteps
+from muphy_lb.apps.rock.displacement_steps import SaturationSteps, common_slope
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.case.toml import toml_lines
@@ -119,23 +119,31 @@ def test_a_saturation_is_not_stuck_before_the_second_fluid_has_come_through_the_
 
 
 @pytest.mark.night
-def test_errors_of_fluxes_count_in_what_the_reservoir_lets_in_later(typed, tmp_path):
-    """The second fluid enters the rock, and none the reservoir; its mean flow over the batches would be negative."""
+def test_what_is_on_its_way_through_the_reservoir_is_not_let_in_again(typed, tmp_path):
+    """0.68 was reached for 0.8, and what had not come to the rock yet counted as what flows in it."""
+    case = between_reservoirs(tmp_path, 3, run={"steps": 6000}, compute={"backend": "cpu"})
+    assert typed(case, "drainage", "--settled-within", "0.02", "--saturations", "0.8") == 0
+    found = json.loads((tmp_path / "out" / "fractional_flow.json").read_text())["points"][0]
+    assert found["first_saturation"] == pytest.approx(0.8, abs=0.02)
+    assert abs(found["second_relative_permeability"]) < 0.02  # a slug that stays
+
+
+@pytest.mark.night
+def test_a_reservoir_that_holds_too_much_is_told_once_that_has_come_in(typed, tmp_path):
+    """0.8 was met in passing, and k of a slug that moves in was told, -0.5(5)."""
     case = between_reservoirs(tmp_path, run={"steps": 3000}, compute={"backend": "cpu"})
     assert typed(case, "drainage", "--settled-within", "0.02", "--saturations", "0.8") == 1
     found = json.loads((tmp_path / "out" / "fractional_flow.json").read_text())["points"][0]
-    assert not found["is_settled"] and abs(found["first_saturation"] - 0.8) > 0.05
-    assert 0.0 <= found["leaving_share"] <= 1.0
-    assert found["second_relative_permeability"] + found["second_standard_error"] > 0.0
+    assert not found["is_settled"] and found["first_saturation"] == pytest.approx(0.54, abs=0.02)
+    assert abs(found["second_relative_permeability"]) < 0.02
 
 
-def test_fluxes_without_a_pressure_gradient_are_told_and_not_settled(typed, tmp_path, capsys):
-    """The second fluid fills the middle of the rock, so that no gradient of the first one is there."""
-    case = between_reservoirs(tmp_path, 3, run={"steps": 40}, compute={"backend": "cpu"})
-    case["two_fluid"] = {"second": [{"box_m": [[5.0, -9.0, -9.0], [31.0, 99.0, 9.0]]}]}
-    assert typed(case, "drainage", "--settled-within", "0.5", "--saturations", "0.3") == 1
-    assert "relative permeabilities are NOT known: the first fluid" in capsys.readouterr().out
-    assert not json.loads((tmp_path / "out" / "fractional_flow.json").read_text())["points"][0]["is_settled"]
+def test_the_gradient_is_that_of_both_fluids_beside_their_capillary_pressure():
+    """It was that of the first fluid alone, of a few nodes where little of it is left."""
+    x, is_second = np.arange(30.0), np.arange(30) >= 11
+    assert common_slope(x, 2.0 - 0.01 * x + 0.3 * is_second, is_second.astype(np.int64)) == pytest.approx(-0.01)
+    assert common_slope(x, 2.0 - 0.01 * x, np.ones(30, np.int64)) == pytest.approx(-0.01)
+    assert np.isnan(common_slope(np.ones(3), np.arange(3.0), np.arange(3)))
 
 
 def test_both_fluids_are_refused_before_the_flow_of_one(typed, tmp_path, capsys):

@@ -92,10 +92,12 @@ class Steps:
         return core.communicator.broadcast(speed * viscosity / self._fluids.tension_n_m(case))
 
     @cached_property
-    def _in_rock(self) -> np.ndarray | slice:
-        """Which nodes lie in the rock, on rank 0."""
+    def _in_rock(self) -> np.ndarray:
+        """(n,) mask of the nodes in the rock, on rank 0."""
         core = self._sim.core
-        return rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)
+        inside = np.zeros(core.header.n_nodes, dtype=bool)
+        inside[rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)] = True
+        return inside
 
     def _saturation(self) -> float:
         """Saturation of the first fluid in the rock, reservoirs left out, on every rank."""
@@ -135,8 +137,8 @@ class PressureSteps(Steps):
 
 
 class Gradient:
-    """Fall of the pressure of the first fluid along the way in of an inlet, in the middle half of a rock, which keeps
-    off what capillary pressure does at its ends: the slope over the nodes that hold more of that fluid."""
+    """Fall of the pressure along the way in of an inlet, in the middle half of a rock, which keeps off what capillary
+    pressure does at its ends: the one slope of both fluids, each about its own mean."""
 
     def __init__(self, sim: Simulation, inlet: str):
         self._sim, core = sim, sim.core
@@ -146,17 +148,21 @@ class Gradient:
         low, high = rock.low[self._axis], rock.high[self._axis]
         self._middle = low + (high - low) // 4, high - (high - low) // 4
 
-    def __call__(self, is_first: np.ndarray) -> float:
-        """The fall [Pa/m], negative where the pressure rises, NaN where that fluid is not there; ``is_first``: (n,)
-        mask of the local nodes. Collective."""
+    def __call__(self, is_second: np.ndarray) -> float:
+        """The fall [Pa/m], negative where the pressure rises; ``is_second``: (n,) whether a local node holds more of
+        the second fluid. Collective."""
         core, found = self._sim.core, None
         gather = NodeGather(core.communicator, core.domain.number, core.header.n_nodes)
-        pressure, first = core.pressure_pa(), gather.collect(is_first)
-        if pressure is not None and first is not None:
-            place = self._place
-            chosen = first & (place >= self._middle[0]) & (place < self._middle[1])
-            found = self._sign * _slope(place[chosen], pressure[chosen]) / core.header.spacing_m
+        pressure, second = core.pressure_pa(), gather.collect(is_second)
+        if pressure is not None and second is not None:
+            chosen = (self._place >= self._middle[0]) & (self._place < self._middle[1])
+            slope = common_slope(self._place[chosen], pressure[chosen], second[chosen].astype(np.int64))
+            found = self._sign * slope / core.header.spacing_m
         return core.communicator.broadcast(found)
+
+    def is_ahead(self) -> np.ndarray:
+        """(n,) whether each node lies on the inlet's side of the middle of the rock, on rank 0."""
+        return self._sign * (self._place - 0.5 * sum(self._middle)) > 0.0
 
     @cached_property
     def _place(self) -> np.ndarray:
@@ -164,12 +170,16 @@ class Gradient:
         return whole_nodes(self._sim.core).coordinates()[:, self._axis].copy()
 
 
-def _slope(x: np.ndarray, y: np.ndarray) -> float:
-    """Slope of the line of least squares; NaN where there is none."""
-    if x.size == 0 or np.ptp(x) == 0:
-        return nan
-    away = x - x.mean()
-    return float((away * y).sum() / (away**2).sum())
+def common_slope(x: np.ndarray, y: np.ndarray, group: np.ndarray) -> float:
+    """Slope of the parallel lines of least squares through groups of points, numbered from 0; NaN where there is
+    none."""
+
+    def apart(values: np.ndarray) -> np.ndarray:
+        mean = np.bincount(group, values) / np.maximum(np.bincount(group), 1)
+        return values - mean[group]
+
+    away = apart(x)
+    return float((away * apart(y)).sum() / (away**2).sum()) if away.any() else nan
 
 
 def gradient_alone(case: Case, inlet: str, communicator, signals: StopSignals) -> tuple[float, float] | None:
@@ -179,12 +189,12 @@ def gradient_alone(case: Case, inlet: str, communicator, signals: StopSignals) -
     with Simulation(case, communicator=communicator) as sim:
         gradient, window, now, change = Gradient(sim, inlet), max(sim.core.numerics.steps // LOOKS, 1), inf, inf
         n_agreeing = 0
-        everywhere = np.ones(sim.core.domain.n_nodes, dtype=bool)
+        nowhere = np.zeros(sim.core.domain.n_nodes, dtype=bool)
         sim.step(sim.core.case.run.ramp_steps)
         for _ in range(LOOKS):
             if not step_unless_stopped(sim, window, signals):
                 return None
-            before, now = now, gradient(everywhere)
+            before, now = now, gradient(nowhere)
             change = abs(now - before) / abs(now) if now else inf
             n_agreeing = n_agreeing + 1 if change <= ALONE_WITHIN else 0
             if n_agreeing == AGREEING:
@@ -200,15 +210,19 @@ def gradient_alone(case: Case, inlet: str, communicator, signals: StopSignals) -
 
 class SaturationSteps(Steps):
     """Saturations of the first fluid, which the share of the second one in what enters holds. Once a saturation is met
-    twice in a row, or one fluid alone enters and the saturation stays, relative permeabilities are means over batches
-    of time: with the flow rate q_i of fluid i through the rock, its viscosity nu_i and the pressure gradient g, and
-    those of the first fluid alone,
+    twice in a row, with no more on its way than enters in a look, or one fluid alone enters and the saturation stays,
+    relative permeabilities are means over batches of time: with the flow rate q_i of fluid i through the rock, its
+    viscosity nu_i and the pressure gradient g, and those of the first fluid alone,
 
         k_i = (q_i nu_i / g) / (q_alone nu_1 / g_alone),
 
-    where q_i is the mean of what enters and of what leaves. Their standard errors count in half the difference of these
-    two, which in a reservoir may differ for long, and the error of the gradient alone. A saturation has settled if the
-    mean over the batches meets it, too.
+    where q_i is the mean of what enters and of what leaves the rock. Their standard errors count in half the difference
+    of these two, and the error of the gradient alone. A saturation has settled if the mean over the batches meets it,
+    too.
+
+    What enters the rock is the share at the inlet, less what the reservoir between gains. The share makes up for what
+    is missing in the rock and not on its way already: what that reservoir holds above what is to stay there, its mean
+    times what leaves the rock over what enters it.
 
     Args:
         sim, fluids, inlet, within, signals: as of :class:`Steps`.
@@ -220,26 +234,31 @@ class SaturationSteps(Steps):
         super().__init__(sim, fluids, inlet, within, signals)
         self._alone, self._left, self._gradient = alone, left, Gradient(self._sim, self._inlet)
         self._key = f"openings.{self._inlet}.{self._fluids.entering}"
+        self._entered, self._usual = left, 0.0  # means of what enters the rock, and of what is held ahead of it
 
     def at(self, point: float) -> dict | None:
         """The row of the table for a saturation; None if a signal asked to stop. Collective."""
         sim, n_agreeing, n_alone, n_stuck, fastest, change = self._sim, 0, 0, 0, 0.0, inf
         self._rise()
-        first, before, per_window = sim.step_number, self._saturation(), self._pore_volumes()
-        share = self._share(before - point, per_window)
+        first, before, held, per_window = sim.step_number, self._saturation(), self._held(), self._pore_volumes()
+        self._entered, self._usual = self._left, held
+        share = self._share(before - point, held, per_window)
         while self._goes_on(first, max(n_agreeing, n_stuck)):
             sim.change({self._key: share})
             now = self._next(self._window)
             if now is None:
                 return None
-            n_agreeing = n_agreeing + 1 if abs(now - point) <= self._within else 0
             fastest = max(fastest, self._capillary_number())
             rest, change = rest_of_change(change, now - before), now - before
             n_alone = n_alone + 1 if share in (0.0, 1.0) else 0
-            is_there = n_alone * per_window > self._beside_rock  # what enters has come through the reservoir
+            is_there = n_alone * per_window > self._ahead[1]  # what enters has come through the reservoir
             n_stuck = n_stuck + 1 if is_there and rest <= STUCK * self._within else 0
-            self._remember(share + change / per_window)
-            share, before = self._share(now - point, per_window), now
+            held, then = self._held(), held
+            enters = share - (held - then) / per_window
+            self._remember(enters, enters + change / per_window, held, per_window)
+            is_met = abs(now - point) <= self._within and self._on_its_way(held) <= per_window
+            n_agreeing = n_agreeing + 1 if is_met else 0
+            share, before = self._share(now - point, held, per_window), now
         batches = self._batches(point, per_window)
         if batches is None:
             return None
@@ -254,44 +273,59 @@ class SaturationSteps(Steps):
         return found | {"pressure_drop_pa": self._pressure_drop_pa()}
 
     @cached_property
-    def _beside_rock(self) -> float:
-        """Volume of the reservoirs over that of the pores of the rock, on every rank."""
+    def _ahead(self) -> tuple[np.ndarray | slice, float]:
+        """(n,) mask of the nodes between inlet and rock, on rank 0, and their number over that of the rock's."""
+        core, chosen, over = self._sim.core, slice(None), None
+        if core.communicator.rank == 0:
+            chosen = ~self._in_rock & self._gradient.is_ahead()
+            over = float(np.count_nonzero(chosen) / np.count_nonzero(self._in_rock))
+        return chosen, core.communicator.broadcast(over)
+
+    def _held(self) -> float:
+        """Volume of the second fluid between inlet and rock over that of the pores of the rock, on every rank."""
+        chosen, over = self._ahead
+        if not over:
+            return 0.0
         core = self._sim.core
-        n_nodes = core.header.n_nodes
-        return core.communicator.broadcast(n_nodes / self._n_pores - 1.0 if core.communicator.rank == 0 else None)
+        return over * core.communicator.broadcast(self._fluids.saturation(core, chosen))
 
-    @property
-    def _n_pores(self) -> int:
-        """Number of nodes in the rock, on rank 0."""
-        return np.arange(self._sim.core.header.n_nodes)[self._in_rock].size
+    def _share(self, missing: float, held: float, pore_volumes: float) -> float:
+        """Share of the second fluid in what enters: what has left, and a part of what is missing in the rock, and not
+        on its way, over what enters."""
+        return min(max(self._left + GAIN * (missing - self._on_its_way(held)) / pore_volumes, 0.0), 1.0)
 
-    def _share(self, missing: float, pore_volumes: float) -> float:
-        """Share of the second fluid in what enters: what has left, and a part of what is missing over what enters."""
-        return min(max(self._left + GAIN * missing / pore_volumes, 0.0), 1.0)
+    def _on_its_way(self, held: float) -> float:
+        """What is held ahead of the rock, above what is to stay there."""
+        return held - (min(self._left / self._entered, 1.0) * self._usual if self._entered > 0.0 else 0.0)
 
-    def _remember(self, leaves: float) -> None:
-        """Count a share of the second fluid in what leaves in its mean, which stays a share: while a reservoir lets in
-        what has entered earlier, single ones are below 0 or above 1."""
+    def _remember(self, enters: float, leaves: float, held: float, pore_volumes: float) -> None:
+        """Count shares of the second fluid in what enters and leaves the rock, and what is held ahead of it over as
+        long as the flow takes through there, in their means."""
+        self._entered = min(max(MEMORY * self._entered + (1.0 - MEMORY) * enters, 0.0), 1.0)
         self._left = min(max(MEMORY * self._left + (1.0 - MEMORY) * leaves, 0.0), 1.0)
+        weight = max(MEMORY, 1.0 - pore_volumes / max(self._ahead[1], pore_volumes))
+        self._usual = weight * self._usual + (1.0 - weight) * held
 
     def _batches(self, point: float, per_window: float) -> list[list[float]] | None:
         """Saturation of the first fluid, share of the second one in what enters, relative permeabilities, and half of
         what they change by from what enters to what leaves, in each batch; None if a signal asked to stop."""
-        sim, batches, before = self._sim, [], self._saturation()
+        sim, batches, before, held = self._sim, [], self._saturation(), self._held()
         n_steps, (nu_1, nu_2) = max(self._window // LOOKS_PER_BATCH, 1), self._fluids.viscosities_m2_s(sim.core.case)
         per_batch = per_window * n_steps * LOOKS_PER_BATCH / self._window
         for _ in range(BATCHES):
-            share = self._share(before - point, per_batch)
+            share = self._share(before - point, held, per_batch)
             sim.change({self._key: share})
             looks = list(self._batch(n_steps))
             if len(looks) < LOOKS_PER_BATCH:
                 return None
-            (saturation, gradient), now = np.mean(looks, axis=0), looks[-1][0]
-            leaves = share - (before - now) / per_batch
-            flowing, half = 0.5 * (share + leaves), 0.5 * (share - leaves)  # mean of what enters and of what leaves
+            (saturation, gradient), now, then = np.mean(looks, axis=0), looks[-1][0], held
+            held = self._held()
+            enters = share - (held - then) / per_batch
+            leaves = enters - (before - now) / per_batch
+            flowing, half = 0.5 * (enters + leaves), 0.5 * (enters - leaves)  # mean of what enters and of what leaves
             k = np.array([1.0 - flowing, flowing * nu_2 / nu_1, half, half * nu_2 / nu_1]) * self._alone[0] / gradient
             batches.append([float(saturation), share, *k.tolist()])
-            self._remember(leaves)
+            self._remember(enters, leaves, held, per_batch)
             before = now
         return batches
 
@@ -301,14 +335,14 @@ class SaturationSteps(Steps):
             now = self._next(n_steps)
             if now is None:
                 return
-            yield now, self._gradient(~self._fluids.is_second(self._sim.core))
+            yield now, self._gradient(self._fluids.is_second(self._sim.core))
 
     def _pore_volumes(self) -> float:
         """Volume that enters in a window of time, over that of the pores of the rock."""
         core, told = self._sim.core, self._sim.core.openings()
         if core.communicator.rank:
             return core.communicator.broadcast(None)
-        pores_m3 = self._n_pores * core.header.spacing_m**3
+        pores_m3 = np.count_nonzero(self._in_rock) * core.header.spacing_m**3
         entered = abs(told[self._inlet].flow_rate_m3_s) * self._window * core.units.time_step_s
         return core.communicator.broadcast(float(entered / pores_m3))
 

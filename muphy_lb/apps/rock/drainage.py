@@ -15,7 +15,7 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from math import isnan, nan
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -217,11 +217,6 @@ def _told(row: dict, curve: Curve) -> str:
     reached = f"; the second fluid has reached {row['reached']}" if row["reached"] else ""
     k = [f"{row[f'{fluid}_{KR}']:.3g} +- {row[f'{fluid}_{ERROR}']:.1g}" for fluid in FLUIDS if f"{fluid}_{KR}" in row]
     flowing = f"; relative permeability {k[0]}, of the second {k[1]}" if k else ""
-    if k and isnan(row[f"{FLUIDS[0]}_{KR}"]):
-        flowing = (
-            "; relative permeabilities are NOT known: the first fluid, in which the pressure gradient is taken, was not"
-            " all along the middle half of the rock"
-        )
     return (
         f"{curve.title.lower()} {row[curve.shown]:.4g} {curve.unit}: saturation of the first fluid"
         f" {row['first_saturation']:.4g} +- {row['saturation_error']:.1g}, {word} after {row['steps']:,} steps, at a"
