@@ -51,6 +51,8 @@ class Physics(MeasuredPhysics):
             permeability.
         displacement: the two fluids that it has, for commands on rocks; None if it has no second one.
         wall_exchange: its scalars that walls take up or give off, for commands that move walls; None without any.
+        cpu_ns: time of a step for each node on a thread of a CPU [ns], where it takes longer than moving its bytes;
+            0: it does not, or that is not known.
         imposes: keys of openings whose values it takes over while the flow goes on (:meth:`impose`).
     """
 
@@ -64,6 +66,7 @@ class Physics(MeasuredPhysics):
     displacement: ClassVar[Displacement | None] = None
     wall_exchange: ClassVar[WallExchange | None] = None
     imposes: ClassVar[frozenset[str]] = frozenset()
+    cpu_ns: ClassVar[float] = 0.0
 
     def __init__(self, case: Case, header: GeometryHeader, units: Units):
         raise NotImplementedError

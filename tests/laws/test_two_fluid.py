@@ -204,6 +204,31 @@ def test_the_structure_of_a_drop_and_of_layers_is_exact(tmp_path):
             assert found["second_connected_share"] == 1.0 and found["second_euler_number"] == 0
 
 
+def test_structure_is_that_of_the_rock_without_its_reservoirs(tmp_path):
+    """The second fluid is one in the reservoir, and two in both slits of the rock."""
+    image = np.ones((1, 16, 20), dtype=np.uint8)
+    image[:, 1:7] = image[:, 9:15] = 0
+    np.save(tmp_path / "slits.npy", image)
+    options = {"fluid_value": 0, "reservoir_layers": 5}
+    ends = [{"name": "inlet", "pressure_pa": 0.0, "second_fluid": 1.0}, {"name": "outlet", "pressure_pa": 0.0}]
+    for place, n_parts in ((-3.5, 0), (9.5, 2)):  # the rock begins at 0
+        case = {
+            "geometry": {"file": str(tmp_path / "slits.npy"), "spacing_m": 1.0, "options": options},
+            "openings": ends,
+            "two_fluid": {"second": [{"box_m": [[-9.0, -9.0, -9.0], [place, 99.0, 9.0]]}], "contact_angle_deg": 90.0},
+        }
+        solver = Solver(case_from_dict(merged(FLOW, case)))
+        solver.step(10)
+        found = structure(solver)
+        assert (found["second_parts"], found["second_euler_number"]) == (n_parts, n_parts)
+        assert (found["first_parts"], found["first_euler_number"]) == (2, 2)
+        assert found["second_connected_share"] == float(n_parts > 0) and found["first_connected_share"] == 1.0
+        assert found["interface_area_m2"] == pytest.approx(6.0 * n_parts, abs=0.05)
+        of_both = found["first_wall_area_m2"], found["second_wall_area_m2"]
+        assert sum(of_both) == pytest.approx(80.0, rel=0.03)  # corners at the ends are smoothed
+        assert of_both[1] == pytest.approx(40.0 if n_parts else 0.0, abs=0.8)
+
+
 def test_euler_numbers_of_a_ball_a_shell_a_torus_and_their_union():
     z, y, x = np.indices((20, 20, 44)) - 9.5
     ball = x**2 + y**2 + z**2 < 64.0

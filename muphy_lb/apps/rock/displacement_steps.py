@@ -75,7 +75,7 @@ class Steps:
 
     def _next(self, n_steps: int) -> float | None:
         """The saturation so many steps later; None if a signal asked to stop."""
-        return self._saturation() if step_unless_stopped(self._sim, n_steps, self._signals) else None
+        return self.saturation() if step_unless_stopped(self._sim, n_steps, self._signals) else None
 
     def _row(self, first: int, saturation: float, error: float, is_settled: bool, fastest: float) -> dict:
         sim = self._sim
@@ -99,7 +99,7 @@ class Steps:
         inside[rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)] = True
         return inside
 
-    def _saturation(self) -> float:
+    def saturation(self) -> float:
         """Saturation of the first fluid in the rock, reservoirs left out, on every rank."""
         core = self._sim.core
         second = self._fluids.saturation(core, self._in_rock if core.communicator.rank == 0 else slice(None))
@@ -125,7 +125,7 @@ class PressureSteps(Steps):
         """The row of the table for a pressure [Pa]; None if a signal asked to stop. Collective."""
         self._sim.change({f"openings.{self._inlet}.pressure_pa": point})
         self._rise()
-        first, now, change, n_agreeing, fastest, rest = self._sim.step_number, self._saturation(), inf, 0, 0.0, inf
+        first, now, change, n_agreeing, fastest, rest = self._sim.step_number, self.saturation(), inf, 0, 0.0, inf
         while self._goes_on(first, n_agreeing):
             then = self._next(self._window)
             if then is None:
@@ -240,7 +240,7 @@ class SaturationSteps(Steps):
         """The row of the table for a saturation; None if a signal asked to stop. Collective."""
         sim, n_agreeing, n_alone, n_stuck, fastest, change = self._sim, 0, 0, 0, 0.0, inf
         self._rise()
-        first, before, held, per_window = sim.step_number, self._saturation(), self._held(), self._pore_volumes()
+        first, before, held, per_window = sim.step_number, self.saturation(), self._held(), self._pore_volumes()
         self._entered, self._usual = self._left, held
         share = self._share(before - point, held, per_window)
         while self._goes_on(first, max(n_agreeing, n_stuck)):
@@ -309,7 +309,7 @@ class SaturationSteps(Steps):
     def _batches(self, point: float, per_window: float) -> list[list[float]] | None:
         """Saturation of the first fluid, share of the second one in what enters, relative permeabilities, and half of
         what they change by from what enters to what leaves, in each batch; None if a signal asked to stop."""
-        sim, batches, before, held = self._sim, [], self._saturation(), self._held()
+        sim, batches, before, held = self._sim, [], self.saturation(), self._held()
         n_steps, (nu_1, nu_2) = max(self._window // LOOKS_PER_BATCH, 1), self._fluids.viscosities_m2_s(sim.core.case)
         per_batch = per_window * n_steps * LOOKS_PER_BATCH / self._window
         for _ in range(BATCHES):

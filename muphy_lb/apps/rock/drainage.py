@@ -125,6 +125,8 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
         given = sim, fluids, inlet, options.settled_within, signals
         left = rows[-1].get(LEFT, 0.0) if rows else 0.0
         steps: Steps = PressureSteps(*given) if curve is BY_PRESSURE else SaturationSteps(*given, alone, left)
+        if not rows:
+            say(f"the rock begins at a saturation of the first fluid of {steps.saturation():.4g}")
         for point in points[len(rows) :]:
             row = steps.at(point)
             if row is None:

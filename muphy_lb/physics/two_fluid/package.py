@@ -118,6 +118,7 @@ class TwoFluid(Physics):
     is_full = True
     becomes_steady = follows_darcy = False
     imposes = frozenset({"second_fluid"})
+    cpu_ns = 220.0  # one core of an EPYC, single precision; 190 in double
 
     def __init__(self, case, header: GeometryHeader, units: Units):
         self._section, self._lattice = case.two_fluid, lattice_named(case.lattice.name)

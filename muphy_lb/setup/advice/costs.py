@@ -61,18 +61,24 @@ def duration(case: Case, n_nodes: int, n_steps: int, n_ranks: int, bytes_per_upd
     except BackendError as error:
         return f"how long this takes cannot be told here: {error}"
     mflups = SHARE_OF_COPY[backend] * copy_tb_s * 1e6 / bytes_per_update
+    by = f"from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s"
+    computing = [each for each in packages(case) if backend == "cpu" and each.cpu_ns]
+    thread_ns, n_threads = sum(each.cpu_ns for each in computing), n_ranks * numba.config.NUMBA_NUM_THREADS
+    if thread_ns * mflups > 1e3 * n_threads:
+        mflups = 1e3 * n_threads / thread_ns
+        by = f"of some {thread_ns:g} ns a node on a thread with {', '.join(f'[{each.name}]' for each in computing)}"
     at_most = "at most " if case.run.may_end_early else ""
     time = time_in_words(n_steps * n_nodes / (1e6 * mflups))
     # What keeps steps from being as fast as the memory.
     has_law = case.fluid.power_law or case.fluid.carreau_yasuda or case.fluid.casson
     further = ["a law of viscosity"] if has_law else []
     further += [] if case.lattice.collision in SIMPLE else [f"collision = {case.lattice.collision!r}"]
-    further += [f"[{physics.name}]" for physics in packages(case)]
+    further += [f"[{physics.name}]" for physics in packages(case) if physics not in computing]
     slower = f"; {', '.join(further)} may take several times as long" if further else ""
     return (
         f"the steps of a simple flow like this take {at_most}about {time} on this machine ({device}): {n_steps:,} steps"
-        f" at about {mflups:.3g} MFLUPS, from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s{slower}; set-up,"
-        " looks at the flow and pictures come on top (a run shows a measured time, with all of it, once it has begun)"
+        f" at about {mflups:.3g} MFLUPS, {by}{slower}; set-up, looks at the flow and pictures come on top (a run shows"
+        " a measured time, with all of it, once it has begun)"
     )
 
 

@@ -327,6 +327,17 @@ def test_info_tells_that_further_physics_take_their_time():
     assert "; [dissipation] may take several times as long; set-up" in duration(case, 10, 10, 1, 100.0)
 
 
+def test_info_counts_what_a_processor_computes_for_two_fluids(monkeypatch):
+    """It told a fifteenth of the time, from the bytes alone."""
+    monkeypatch.setattr("muphy_lb.setup.advice.costs.host_copy_tb_s", lambda n_threads, n_bytes: 0.02)
+    monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", 2)
+    two_fluid = {"interfacial_tension_n_m": 0.03, "kinematic_viscosity_m2_s": VISCOSITY_M2_S}
+    case = make_case(two_fluid=two_fluid, compute={"backend": "cpu"})
+    text = duration(case, 10**6, 1000, 1, 280.0)
+    assert "about 1 min 50 s on" in text and "at about 9.09 MFLUPS, of some 220 ns a node" in text
+    assert "several times" not in text
+
+
 def test_how_long_a_gpu_takes_is_not_told_without_one(monkeypatch):
     monkeypatch.setattr("muphy_lb.backends.count_gpus", lambda: 0)
     assert "cannot be told here: backend 'cuda'" in duration(make_case(compute={"backend": "cuda"}), 10, 10, 1, 100.0)
