@@ -7,8 +7,9 @@ import numpy as np
 
 from muphy_lb.measure.displacement import mean_and_error
 from muphy_lb.measure.flow_series import SeriesObserver
-from muphy_lb.measure.flow_view import FlowView, on_root
+from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.node_sums import Measure
+from muphy_lb.measure.permeability import rock_of
 from muphy_lb.model.model import FieldValue
 from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import named
@@ -108,11 +109,11 @@ def second_saturation(view: FlowView, chosen: np.ndarray | slice) -> float | Non
 
 
 class TwoFluidSeries(SeriesObserver):
-    """Appends saturation, amounts, flows and capillary numbers; amounts and flows are exact sums. Capillary numbers are
-    those of the mean and of the largest speed of all nodes, with the viscosity of the more viscous fluid. It ends the
-    run once the mean flows of both fluids are known well enough: the error of each (:func:`batch_means`) is within
-    ``known_within`` of the sum of both, flows times viscosities, and the mean of the quarter before within ``SETTLED``
-    times that, since a slow wave stands where it turns.
+    """Appends the saturation of the rock, and amounts and flows of the whole box, all of them exact sums, and capillary
+    numbers: those of the mean and of the largest speed of all nodes, with the viscosity of the more viscous fluid. It
+    ends the run once the mean flows of both fluids are known well enough: the error of each (:func:`batch_means`) is
+    within ``known_within`` of the sum of both, flows times viscosities, and the mean of the quarter before within
+    ``SETTLED`` times that, since a slow wave stands where it turns.
 
     Args:
         view, folder, resume_step: as of all series.
@@ -162,9 +163,12 @@ class TwoFluidSeries(SeriesObserver):
         units, n_voxels = view.units, int(np.prod(view.header.shape, dtype=np.int64))
         volume_m3 = units.spacing_m**3 / self._full
         first, second = exact_sum(of_first), exact_sum(of_second)
+        in_rock = rock_of(view.case, view.header).holds(whole_nodes(view).voxel[:], view.header.shape)
+        first_there, second_there = exact_sum(of_first[in_rock]), exact_sum(of_second[in_rock])
         flows = units.velocity_to_si(on_root(sums)[0] / n_voxels).tolist()
         speeds = units.velocity_to_si(np.array([health.mean_speed, health.max_speed])) * self._per_speed
-        return [second / (first + second), first * volume_m3, second * volume_m3, *flows, *speeds.tolist()]
+        saturation = second_there / (first_there + second_there)
+        return [saturation, first * volume_m3, second * volume_m3, *flows, *speeds.tolist()]
 
     def rows(self) -> list[list[float]] | None:
         """The numbers, of which the flows are remembered."""
