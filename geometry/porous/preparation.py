@@ -17,11 +17,12 @@ from muphy_lb.geometry.implicit import MovedWall
 from muphy_lb.geometry.limits import ask_for_voxels, shown
 from muphy_lb.geometry.options import check_whole, is_whole
 from muphy_lb.geometry.porous.pores import check_connection, find_pores
-from muphy_lb.geometry.shapes.shape_parts import with_ends
+from muphy_lb.geometry.shapes.shape_parts import ENDS, with_ends
 from muphy_lb.geometry.slabs import copied, padded
 from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 
+AT_INLET = "inlet"  # reservoirs there alone
 MAJORITY = 14  # more than half of the 27 voxels of a 3 x 3 x 3 cube
 
 #: Bounds of ``median``, ``divide`` and ``reservoir_layers``: beyond them there would be no end.
@@ -45,7 +46,9 @@ class Preparation:
     divide: int = 1
     reservoir_layers: int = 0  #: layers of fluid added at both ends of ``reservoir_axis``
     reservoir_axis: str = "x"  #: ``"x"``, ``"y"`` or ``"z"``
-    reservoir_ends: str = "open"  #: ``"open"`` (openings ``inlet`` and ``outlet``) or ``"periodic"``
+    #: ``"open"`` (openings ``inlet`` and ``outlet``), ``"inlet"`` (the same, with layers before the inlet alone, so that
+    #: a porous plate at the outlet touches the rock) or ``"periodic"``
+    reservoir_ends: str = "open"
 
     def __post_init__(self):
         if self.crop is not None and (not isinstance(self.crop, list | tuple) or len(self.crop) != 2):
@@ -63,6 +66,10 @@ class Preparation:
         check_connection(self.connected_by)
         if self.reservoir_axis not in tuple(AXES):
             raise GeometryError(f"reservoir_axis is {shown(self.reservoir_axis)}; allowed: x, y, z")
+        if self.reservoir_ends not in (*ENDS, AT_INLET):
+            raise GeometryError(
+                f"reservoir_ends is {shown(self.reservoir_ends)}; allowed: {', '.join((*ENDS, AT_INLET))}"
+            )
 
     def keeps_ends(self, size: Sequence[int]) -> tuple[bool, bool, bool]:
         """Whether the ends of the prepared image along x, y, z are those of an image of that size (x, y, z). Raises
@@ -209,11 +216,11 @@ def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -
     Args:
         layers: number of layers at each end.
         axis: "x", "y" or "z".
-        ends: ``"open"``: the outer faces become openings ``inlet`` (low) and ``outlet``; ``"periodic"``: they are
-            connected, so that both form one reservoir.
+        ends: ``"open"``: the outer faces become openings ``inlet`` (low) and ``outlet``; ``"inlet"``: the same, without
+            layers at the outlet; ``"periodic"``: they are connected, so that both form one reservoir.
     """
     i = _axis_numbers(axis, "reservoir_axis")[0]
-    widths = [(layers, layers) if array_axis == 2 - i else (0, 0) for array_axis in range(3)]
+    widths = [(layers, layers * (ends != AT_INLET)) if array_axis == 2 - i else (0, 0) for array_axis in range(3)]
     origin_m = np.array(voxels.origin_m)
     origin_m[i] -= layers * voxels.spacing_m
     longer = replace(
@@ -223,7 +230,7 @@ def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -
         periodic=triple(wraps and j != i for j, wraps in enumerate(voxels.periodic)),
         wall_shape=None,
     )
-    return with_ends(longer, axis, ends)
+    return with_ends(longer, axis, "open" if ends == AT_INLET else ends)
 
 
 def _steps(preparation: Preparation) -> Iterator[Callable[[Voxels], tuple[Voxels, str]]]:
@@ -242,7 +249,8 @@ def _steps(preparation: Preparation) -> Iterator[Callable[[Voxels], tuple[Voxels
     if p.divide > 1:
         yield lambda v: (divide(v, p.divide), f"every voxel divided into {p.divide}^{sum(n > 1 for n in v.shape)}")
     if p.reservoir_layers:
-        text = f"{p.reservoir_layers} layers of reservoir at both ends of {p.reservoir_axis}, {p.reservoir_ends}"
+        where = "the low end" if p.reservoir_ends == AT_INLET else "both ends"
+        text = f"{p.reservoir_layers} layers of reservoir at {where} of {p.reservoir_axis}, {p.reservoir_ends}"
         yield lambda v: (add_reservoirs(v, p.reservoir_layers, p.reservoir_axis, p.reservoir_ends), text)
 
 

@@ -33,6 +33,7 @@ from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, voxel_coordinates
 from muphy_lb.geometry.porous.pores import pore_widths
+from muphy_lb.geometry.porous.preparation import AT_INLET
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 
@@ -83,10 +84,11 @@ def rock_of(case: Case, header: GeometryHeader) -> Rock:
     low, high, layers = [0, 0, 0], list(size), options.get("reservoir_layers", 0)
     if layers:
         axis = AXES.index(options.get("reservoir_axis", "x"))
-        openings = header.openings if options.get("reservoir_ends", "open") == "open" else ()
+        reservoir_ends = options.get("reservoir_ends", "open")
+        openings = header.openings if reservoir_ends != "periodic" else ()
         ends = [(each.centre_m[axis] - header.origin_m[axis]) / header.spacing_m + 0.5 for each in openings]
         low[axis] = round(min(ends, default=0)) + layers
-        high[axis] = round(max(ends, default=size[axis])) - layers
+        high[axis] = round(max(ends, default=size[axis])) - layers * (reservoir_ends != AT_INLET)
     return Rock(triple(low), triple(high), size)
 
 

@@ -29,6 +29,8 @@ LEFT = "leaving_share"
 """Number of a row, not of its table: mean share of the second fluid in what leaves; the next point begins with it."""
 MEMORY = 0.8
 """Weight of earlier looks in the mean of what leaves, which in few pores comes in blobs."""
+THROUGH = 4.0
+"""Volumes of the reservoir ahead of the rock that flow through it in the memory of what it holds."""
 STUCK = 0.1
 """Part of what may be missing, within which the rest of the change is none while one fluid alone enters."""
 ALONE_WITHIN = 1e-3
@@ -221,8 +223,8 @@ class SaturationSteps(Steps):
     too.
 
     What enters the rock is the share at the inlet, less what the reservoir between gains. The share makes up for what
-    is missing in the rock and not on its way already: what that reservoir holds above what is to stay there, its mean
-    times what leaves the rock over what enters it.
+    is missing in the rock and not on its way already: what that reservoir holds above its mean over a time in which
+    the flow takes through it several times.
 
     Args:
         sim, fluids, inlet, within, signals: as of :class:`Steps`.
@@ -234,14 +236,14 @@ class SaturationSteps(Steps):
         super().__init__(sim, fluids, inlet, within, signals)
         self._alone, self._left, self._gradient = alone, left, Gradient(self._sim, self._inlet)
         self._key = f"openings.{self._inlet}.{self._fluids.entering}"
-        self._entered, self._usual = left, 0.0  # means of what enters the rock, and of what is held ahead of it
+        self._usual = 0.0  # mean of what is held ahead of the rock
 
     def at(self, point: float) -> dict | None:
         """The row of the table for a saturation; None if a signal asked to stop. Collective."""
         sim, n_agreeing, n_alone, n_stuck, fastest, change = self._sim, 0, 0, 0, 0.0, inf
         self._rise()
         first, before, held, per_window = sim.step_number, self.saturation(), self._held(), self._pore_volumes()
-        self._entered, self._usual = self._left, held
+        self._usual = self._left * self._ahead[1]
         share = self._share(before - point, held, per_window)
         while self._goes_on(first, max(n_agreeing, n_stuck)):
             sim.change({self._key: share})
@@ -255,7 +257,7 @@ class SaturationSteps(Steps):
             n_stuck = n_stuck + 1 if is_there and rest <= STUCK * self._within else 0
             held, then = self._held(), held
             enters = share - (held - then) / per_window
-            self._remember(enters, enters + change / per_window, held, per_window)
+            self._remember(enters + change / per_window, held, per_window)
             is_met = abs(now - point) <= self._within and self._on_its_way(held) <= per_window
             n_agreeing = n_agreeing + 1 if is_met else 0
             share, before = self._share(now - point, held, per_window), now
@@ -296,14 +298,12 @@ class SaturationSteps(Steps):
 
     def _on_its_way(self, held: float) -> float:
         """What is held ahead of the rock, above what is to stay there."""
-        return held - (min(self._left / self._entered, 1.0) * self._usual if self._entered > 0.0 else 0.0)
+        return held - self._usual
 
-    def _remember(self, enters: float, leaves: float, held: float, pore_volumes: float) -> None:
-        """Count shares of the second fluid in what enters and leaves the rock, and what is held ahead of it over as
-        long as the flow takes through there, in their means."""
-        self._entered = min(max(MEMORY * self._entered + (1.0 - MEMORY) * enters, 0.0), 1.0)
+    def _remember(self, leaves: float, held: float, pore_volumes: float) -> None:
+        """Count a share of the second fluid in what leaves the rock, and what is held ahead of it, in their means."""
         self._left = min(max(MEMORY * self._left + (1.0 - MEMORY) * leaves, 0.0), 1.0)
-        weight = max(MEMORY, 1.0 - pore_volumes / max(self._ahead[1], pore_volumes))
+        weight = max(MEMORY, 1.0 - pore_volumes / max(THROUGH * self._ahead[1], pore_volumes))
         self._usual = weight * self._usual + (1.0 - weight) * held
 
     def _batches(self, point: float, per_window: float) -> list[list[float]] | None:
@@ -325,7 +325,7 @@ class SaturationSteps(Steps):
             flowing, half = 0.5 * (enters + leaves), 0.5 * (enters - leaves)  # mean of what enters and of what leaves
             k = np.array([1.0 - flowing, flowing * nu_2 / nu_1, half, half * nu_2 / nu_1]) * self._alone[0] / gradient
             batches.append([float(saturation), share, *k.tolist()])
-            self._remember(enters, leaves, held, per_batch)
+            self._remember(leaves, held, per_batch)
             before = now
         return batches
 

@@ -38,6 +38,7 @@ from muphy_lb.case.case import Case, as_case, listed, load_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.geometry.clean import component_labels
 from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.porous.preparation import AT_INLET
 from muphy_lb.measure.displacement import Displacement, displacement_of
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.parallel import from_root
@@ -100,6 +101,12 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
     fluids = displacement_of(case, "drainage")
     inlet, outside_pa = _openings(case, fluids, curve)
+    layers, ends = (case.geometry.options.get(f"reservoir_{name}") for name in ("layers", "ends"))
+    if curve is BY_PRESSURE and layers and ends != AT_INLET:
+        say(
+            "warning: a reservoir lies between the rock and the porous plate; once the second fluid comes through, it"
+            " fills that, and the first one has no way out any more: give geometry.options.reservoir_ends = 'inlet'"
+        )
     if curve is BY_PRESSURE:
         case = as_case(case, [as_override(f"openings.{inlet}.pressure_pa", points[0])])
     elif any(getattr(each, fluids.entering) for each in case.openings if each.name == inlet):

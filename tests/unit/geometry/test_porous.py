@@ -279,3 +279,14 @@ def test_dividing_voxels_keeps_the_image_where_it_is():
     assert np.array_equal(fine.flags[1::3, 1::3, 1::3], rock.flags)
     centre = np.array(fine.origin_m) + fine.spacing_m  # of the middle part of the first voxel
     assert np.allclose(centre, rock.origin_m)
+
+
+def test_reservoirs_before_the_inlet_alone_leave_the_outlet_at_the_rock():
+    flags = np.full((3, 4, 5), SOLID, dtype=np.uint8)
+    flags[1, 1:3] = FLUID
+    voxels = add_reservoirs(Voxels(flags), 2, "x", "inlet")
+    assert voxels.origin_m[0] == -2.0 * voxels.spacing_m - 4.0 * voxels.spacing_m  # and what lies beyond the openings
+    x = {each.name: each.centre_m[0] / voxels.spacing_m for each in voxels.openings}
+    assert x == {"inlet": -2.5, "outlet": 4.5}
+    with pytest.raises(GeometryError, match="reservoir_ends is 'outlet'; allowed: periodic, open, inlet"):
+        Preparation(reservoir_ends="outlet")
