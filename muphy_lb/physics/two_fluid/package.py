@@ -66,7 +66,7 @@ from muphy_lb.setup.input_fields import Wanted, read_field
 COLLISIONS = ("trt", "mrt", "bgk")
 LARGEST_TENSION = 0.1
 """In lattice units, above which the method is not reliable."""
-FASTEST, ADVISED = 3.0, 1.0
+FASTEST, ADVISED = 3.0, 0.5
 """Tension over the lower viscosity, the speed of an interface without other resistance [voxels a step]: of that which
 is not warned of, and of that advised."""
 RELAXATION_TIMES = 0.502, 10.0
