@@ -46,8 +46,8 @@ class Preparation:
     divide: int = 1
     reservoir_layers: int = 0  #: layers of fluid added at both ends of ``reservoir_axis``
     reservoir_axis: str = "x"  #: ``"x"``, ``"y"`` or ``"z"``
-    #: ``"open"`` (openings ``inlet`` and ``outlet``), ``"inlet"`` (the same, with layers before the inlet alone, so that
-    #: a porous plate at the outlet touches the rock) or ``"periodic"``
+    #: ``"open"`` (openings ``inlet`` and ``outlet``), ``"inlet"`` (the same, with layers at the inlet alone, so that a
+    #: porous plate at the outlet touches the rock) or ``"periodic"``
     reservoir_ends: str = "open"
 
     def __post_init__(self):

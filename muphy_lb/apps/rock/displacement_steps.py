@@ -222,9 +222,9 @@ class SaturationSteps(Steps):
     of these two, and the error of the gradient alone. A saturation has settled if the mean over the batches meets it,
     too.
 
-    What enters the rock is the share at the inlet, less what the reservoir between gains. The share makes up for what
-    is missing in the rock and not on its way already: what that reservoir holds above its mean over a time in which
-    the flow takes through it several times.
+    The flow rate into the rock is that at the inlet, less what the reservoir between gains. The share makes up for what
+    is missing in the rock and not on its way already, held by that reservoir above its mean over a time in which
+    ``THROUGH`` of its volumes flow.
 
     Args:
         sim, fluids, inlet, within, signals: as of :class:`Steps`.
@@ -297,7 +297,7 @@ class SaturationSteps(Steps):
         return min(max(self._left + GAIN * (missing - self._on_its_way(held)) / pore_volumes, 0.0), 1.0)
 
     def _on_its_way(self, held: float) -> float:
-        """What is held ahead of the rock, above what is to stay there."""
+        """Volume of the second fluid ahead of the rock above its mean, over that of the pores of the rock."""
         return held - self._usual
 
     def _remember(self, leaves: float, held: float, pore_volumes: float) -> None:
