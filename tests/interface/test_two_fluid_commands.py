@@ -138,6 +138,17 @@ def test_a_reservoir_that_holds_too_much_is_told_once_that_has_come_in(typed, tm
     assert abs(found["second_relative_permeability"]) < 0.02
 
 
+def test_a_reservoir_ahead_of_a_porous_plate_is_told(typed, tmp_path, capsys):
+    """Once it is full of the second fluid the rock's first one has no way out."""
+    case = between_reservoirs(tmp_path, 3, run={"steps": 20}) | {"openings": BETWEEN_PRESSURES["openings"]}
+    for ends, is_told in (("open", True), ("inlet", False)):
+        case["geometry"]["options"]["reservoir_ends"] = ends
+        typed(case, "drainage", "--pressures", "0.001", "--overwrite")
+        told = capsys.readouterr().out
+        assert ("a reservoir lies between the rock and the porous plate" in told) == is_told
+        assert "the rock begins at a saturation of the first fluid of 0.9" in told  # two of thirty columns
+
+
 def test_the_gradient_is_that_of_both_fluids_beside_their_capillary_pressure():
     """It was that of the first fluid alone, of a few nodes where little of it is left."""
     x, is_second = np.arange(30.0), np.arange(30) >= 11
