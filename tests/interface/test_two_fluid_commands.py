@@ -153,6 +153,8 @@ def test_the_gradient_is_that_of_both_fluids_beside_their_capillary_pressure():
     """It was that of the first fluid alone, of a few nodes where little of it is left."""
     x, is_second = np.arange(30.0), np.arange(30) >= 11
     assert common_slope(x, 2.0 - 0.01 * x + 0.3 * is_second, is_second.astype(np.int64)) == pytest.approx(-0.01)
+    scattered = np.where(is_second, 2.3 - 0.01 * x, 2.0 + 0.2 * np.sin(5.0 * x))
+    assert common_slope(x, scattered, is_second.astype(np.int64)) == pytest.approx(-0.01)  # blobs count little
     assert common_slope(x, 2.0 - 0.01 * x, np.ones(30, np.int64)) == pytest.approx(-0.01)
     assert np.isnan(common_slope(np.ones(3), np.arange(3.0), np.arange(3)))
 

@@ -31,6 +31,8 @@ MEMORY = 0.8
 """Weight of earlier looks in the mean of what leaves, which in few pores comes in blobs."""
 THROUGH = 4.0
 """Volumes of the reservoir ahead of the rock that flow through it in the memory of what it holds."""
+STRIPS, LEAST_SCATTER = 4, 1e-12
+"""Strips of the rock whose pressure gradients are compared; least scatter over the variance of a pressure."""
 STUCK = 0.1
 """Part of what may be missing, within which the rest of the change is none while one fluid alone enters."""
 ALONE_WITHIN = 1e-3
@@ -140,7 +142,8 @@ class PressureSteps(Steps):
 
 class Gradient:
     """Fall of the pressure along the way in of an inlet, in the middle half of a rock, which keeps off what capillary
-    pressure does at its ends: the one slope of both fluids, each about its own mean."""
+    pressure does at its ends: the common slope of both fluids (:func:`common_slope`), and its standard error from
+    those of ``STRIPS`` strips beside each other: blobs have capillary pressures of their own."""
 
     def __init__(self, sim: Simulation, inlet: str):
         self._sim, core = sim, sim.core
@@ -150,21 +153,34 @@ class Gradient:
         low, high = rock.low[self._axis], rock.high[self._axis]
         self._middle = low + (high - low) // 4, high - (high - low) // 4
 
-    def __call__(self, is_second: np.ndarray) -> float:
-        """The fall [Pa/m], negative where the pressure rises; ``is_second``: (n,) whether a local node holds more of
-        the second fluid. Collective."""
+    def __call__(self, is_second: np.ndarray) -> tuple[float, float]:
+        """The fall [Pa/m], negative where the pressure rises, and its error; ``is_second``: (n,) whether a local node
+        holds more of the second fluid. Collective."""
         core, found = self._sim.core, None
         gather = NodeGather(core.communicator, core.domain.number, core.header.n_nodes)
         pressure, second = core.pressure_pa(), gather.collect(is_second)
         if pressure is not None and second is not None:
-            chosen = (self._place >= self._middle[0]) & (self._place < self._middle[1])
-            slope = common_slope(self._place[chosen], pressure[chosen], second[chosen].astype(np.int64))
-            found = self._sign * slope / core.header.spacing_m
+            chosen, strip = self._strips
+            x, y, fluid = self._place[chosen], pressure[chosen], second[chosen].astype(np.int64)
+            slopes = [common_slope(x[own], y[own], fluid[own]) for own in (strip == k for k in range(STRIPS))]
+            falls = self._sign * np.array([common_slope(x, y, fluid), *slopes]) / core.header.spacing_m
+            found = float(falls[0]), float(falls[1:].std(ddof=1) / np.sqrt(STRIPS))
         return core.communicator.broadcast(found)
 
     def is_ahead(self) -> np.ndarray:
         """(n,) whether each node lies on the inlet's side of the middle of the rock, on rank 0."""
         return self._sign * (self._place - 0.5 * sum(self._middle)) > 0.0
+
+    @cached_property
+    def _strips(self) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of the nodes in the middle of the rock, and the strip of each, of as many nodes, on rank 0."""
+        chosen = np.flatnonzero((self._place >= self._middle[0]) & (self._place < self._middle[1]))
+        across = np.array(self._sim.core.header.shape[::-1])
+        across[self._axis] = 0
+        beside = whole_nodes(self._sim.core).coordinates()[chosen, int(across.argmax())]
+        strip = np.empty(chosen.size, dtype=np.int64)
+        strip[np.argsort(beside, kind="stable")] = np.arange(chosen.size) * STRIPS // max(chosen.size, 1)
+        return chosen, strip
 
     @cached_property
     def _place(self) -> np.ndarray:
@@ -173,15 +189,20 @@ class Gradient:
 
 
 def common_slope(x: np.ndarray, y: np.ndarray, group: np.ndarray) -> float:
-    """Slope of the parallel lines of least squares through groups of points, numbered from 0; NaN where there is
+    """Slope of parallel lines through groups of points, numbered from 0, that is the likeliest if each group scatters
+    about its own line: a connected fluid, whose pressure is smooth, counts for more than blobs. NaN where there is
     none."""
-
-    def apart(values: np.ndarray) -> np.ndarray:
-        mean = np.bincount(group, values) / np.maximum(np.bincount(group), 1)
-        return values - mean[group]
-
-    away = apart(x)
-    return float((away * apart(y)).sum() / (away**2).sum()) if away.any() else nan
+    upper, lower, least = 0.0, 0.0, LEAST_SCATTER * float(y.var() if y.size else 0.0) or 1.0
+    for own in (group == number for number in np.unique(group)):
+        away, apart = x[own] - x[own].mean(), y[own] - y[own].mean()
+        square = float((away**2).sum())
+        if square == 0.0:
+            continue
+        product = float((away * apart).sum())
+        scatter = float(((apart - product / square * away) ** 2).mean())
+        weight = 1.0 / max(scatter, least)
+        upper, lower = upper + weight * product, lower + weight * square
+    return upper / lower if lower else nan
 
 
 def gradient_alone(case: Case, inlet: str, communicator, signals: StopSignals) -> tuple[float, float] | None:
@@ -196,7 +217,7 @@ def gradient_alone(case: Case, inlet: str, communicator, signals: StopSignals) -
         for _ in range(LOOKS):
             if not step_unless_stopped(sim, window, signals):
                 return None
-            before, now = now, gradient(nowhere)
+            before, (now, _) = now, gradient(nowhere)
             change = abs(now - before) / abs(now) if now else inf
             n_agreeing = n_agreeing + 1 if change <= ALONE_WITHIN else 0
             if n_agreeing == AGREEING:
@@ -219,7 +240,7 @@ class SaturationSteps(Steps):
         k_i = (q_i nu_i / g) / (q_alone nu_1 / g_alone),
 
     where q_i is the mean of what enters and of what leaves the rock. Their standard errors count in half the difference
-    of these two, and the error of the gradient alone. A saturation has settled if the mean over the batches meets it,
+    of these two, and the errors of the gradients. A saturation has settled if the mean over the batches meets it,
     too.
 
     The flow rate into the rock is that at the inlet, less what the reservoir between gains. The share makes up for what
@@ -268,8 +289,8 @@ class SaturationSteps(Steps):
         is_known = bool(abs(mean[0] - point) <= self._within and np.isfinite(mean).all())
         is_settled = n_agreeing == AGREEING and is_known
         found = self._row(first, float(mean[0]), float(error[0]), is_settled, fastest)
-        k, of_scatter, of_alone, of_balance = mean[2:4], error[2:4], self._alone[1] * mean[2:4], mean[4:]
-        of_k = np.sqrt(of_scatter**2 + of_alone**2 + of_balance**2)
+        k, of_scatter, of_balance, of_gradient = mean[2:4], error[2:4], mean[4:6], np.hypot(self._alone[1], mean[6])
+        of_k = np.sqrt(of_scatter**2 + of_balance**2 + (of_gradient * k) ** 2)
         found |= zip(PERMEABILITIES, np.stack([k, of_k], axis=1).reshape(-1).tolist(), strict=True)
         found |= {"second_share": float(mean[1]), LEFT: self._left}
         return found | {"pressure_drop_pa": self._pressure_drop_pa()}
@@ -307,8 +328,9 @@ class SaturationSteps(Steps):
         self._usual = weight * self._usual + (1.0 - weight) * held
 
     def _batches(self, point: float, per_window: float) -> list[list[float]] | None:
-        """Saturation of the first fluid, share of the second one in what enters, relative permeabilities, and half of
-        what they change by from what enters to what leaves, in each batch; None if a signal asked to stop."""
+        """Saturation of the first fluid, share of the second one in what enters, relative permeabilities, half of what
+        they change by from what enters to what leaves, and the relative error of the gradient, in each batch; None if
+        a signal asked to stop."""
         sim, batches, before, held = self._sim, [], self.saturation(), self._held()
         n_steps, (nu_1, nu_2) = max(self._window // LOOKS_PER_BATCH, 1), self._fluids.viscosities_m2_s(sim.core.case)
         per_batch = per_window * n_steps * LOOKS_PER_BATCH / self._window
@@ -318,24 +340,24 @@ class SaturationSteps(Steps):
             looks = list(self._batch(n_steps))
             if len(looks) < LOOKS_PER_BATCH:
                 return None
-            (saturation, gradient), now, then = np.mean(looks, axis=0), looks[-1][0], held
+            (saturation, gradient, of_gradient), now, then = np.mean(looks, axis=0), looks[-1][0], held
             held = self._held()
             enters = share - (held - then) / per_batch
             leaves = enters - (before - now) / per_batch
             flowing, half = 0.5 * (enters + leaves), 0.5 * (enters - leaves)  # mean of what enters and of what leaves
             k = np.array([1.0 - flowing, flowing * nu_2 / nu_1, half, half * nu_2 / nu_1]) * self._alone[0] / gradient
-            batches.append([float(saturation), share, *k.tolist()])
+            batches.append([float(saturation), share, *k.tolist(), float(abs(of_gradient / gradient))])
             self._remember(leaves, held, per_batch)
             before = now
         return batches
 
-    def _batch(self, n_steps: int) -> Iterator[tuple[float, float]]:
-        """Saturation and pressure gradient at the looks of a batch, up to a signal that asks to stop."""
+    def _batch(self, n_steps: int) -> Iterator[tuple[float, float, float]]:
+        """Saturation, pressure gradient and its error at the looks of a batch, up to a signal that asks to stop."""
         for _ in range(LOOKS_PER_BATCH):
             now = self._next(n_steps)
             if now is None:
                 return
-            yield now, self._gradient(self._fluids.is_second(self._sim.core))
+            yield now, *self._gradient(self._fluids.is_second(self._sim.core))
 
     def _pore_volumes(self) -> float:
         """Volume that enters in a window of time, over that of the pores of the rock."""
