@@ -15,16 +15,20 @@ def line_chart(title: str, x_label: str, y_label: str, lines: Mapping[str, tuple
 
     Args:
         title, x_label, y_label: words around it.
-        lines: (x, y) arrays by name; values that are not finite leave gaps.
+        lines: (x, y) arrays by name, or (x, y, x_error, y_error) with bars; values that are not finite leave gaps.
         log: logarithmic scale upwards, of what is positive.
     """
 
     def draw(axes) -> None:
-        for name, (x, y) in lines.items():
+        for name, (x, y, *errors) in lines.items():
             stride = -(-len(x) // MOST_POINTS) or 1
             y = np.asarray(y, dtype=np.float64)
             shown = np.where(np.isfinite(y) & ((y > 0.0) | (not log)), y, np.nan)
-            axes.plot(x[::stride], shown[::stride], label=name, marker="." if len(x) < 30 else None, linewidth=1.4)
+            style = {"label": name, "marker": "." if len(x) < 30 else None, "linewidth": 1.4}
+            if errors:
+                axes.errorbar(x, shown, errors[1], errors[0], elinewidth=1.0, capsize=2.0, **style)
+            else:
+                axes.plot(x[::stride], shown[::stride], **style)
         if log and any(np.nanmax(line.get_ydata(), initial=0.0) > 0.0 for line in axes.lines):
             axes.set_yscale("log")
         axes.set(xlabel=x_label, ylabel=y_label)

@@ -7,10 +7,12 @@ import signal
 import numpy as np
 import pytest
 
+from muphy_lb.apps.rock.curve import PERMEABILITIES, with_bars
 from muphy_lb.apps.rock.displacement_steps import SaturationSteps, common_slope
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.case.toml import toml_lines
+from muphy_lb.output.charts import line_chart
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import StopSignals
@@ -136,6 +138,14 @@ def test_a_reservoir_that_holds_too_much_is_told_once_that_has_come_in(typed, tm
     found = json.loads((tmp_path / "out" / "fractional_flow.json").read_text())["points"][0]
     assert not found["is_settled"] and found["first_saturation"] == pytest.approx(0.54, abs=0.02)
     assert abs(found["second_relative_permeability"]) < 0.02
+
+
+def test_charts_have_the_bars_of_both_permeabilities():
+    rows = [{"first_saturation": s, **dict.fromkeys(PERMEABILITIES, 0.1 * s)} for s in (0.8, 0.4)]
+    (x, y, x_error, y_error), _ = with_bars(rows).values()
+    assert x.tolist() == [0.8, 0.4] and not x_error.any() and y.tolist() == y_error.tolist() == [0.1 * 0.8, 0.1 * 0.4]
+    plain, with_errors = (line_chart("a", "b", "c", {"d": (x, y, *bars)}) for bars in ((), (x_error, y_error)))
+    assert plain != with_errors
 
 
 def test_a_reservoir_ahead_of_a_porous_plate_is_told(typed, tmp_path, capsys):

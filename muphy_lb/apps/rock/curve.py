@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.case.case import Case, as_case, changed_contents, changed_keys
 from muphy_lb.case.toml import as_override
@@ -37,6 +39,25 @@ def other_origin(then: Mapping, now: Mapping) -> list[str]:
     return changed_keys(then["case"], now["case"]) + changed_contents(then["contents"], now["contents"])
 
 
+def with_bars(rows: Sequence[Mapping]) -> dict[str, tuple]:
+    """Lines of a chart: the relative permeabilities of both fluids against the saturation, with their bars."""
+    saturation, unknown = _column(rows, "first_saturation"), _column(rows, "saturation_error")
+    return {
+        f"k of the {fluid} fluid": (
+            saturation,
+            _column(rows, f"{fluid}_{KR}"),
+            unknown,
+            _column(rows, f"{fluid}_{ERROR}"),
+        )
+        for fluid in FLUIDS
+    }
+
+
+def _column(rows: Sequence[Mapping], name: str) -> np.ndarray:
+    """(points,) numbers of a column, 0 where there is none."""
+    return np.array([row.get(name, 0.0) for row in rows])
+
+
 def write_curve(
     stem: Path,
     points: Sequence[Mapping],
@@ -50,7 +71,7 @@ def write_curve(
     Args:
         points, columns, record: as of :func:`write_points`.
         labels: title of the chart, what it shows to the right and upwards.
-        lines: (x, y) arrays by name.
+        lines: as of :func:`muphy_lb.output.charts.line_chart`.
 
     Raises:
         OutputError: a file cannot be written.

@@ -29,6 +29,7 @@ from muphy_lb.apps.rock.curve import (
     numbers,
     origin,
     other_origin,
+    with_bars,
     write_curve,
 )
 from muphy_lb.apps.rock.displacement_steps import LEFT, PressureSteps, SaturationSteps, Steps, gradient_alone
@@ -269,7 +270,13 @@ def _earlier(folder: Path, case: Case, options, curve: Curve, points: list[float
 
 def _write(folder: Path, case: Case, options, curve: Curve, rows: list[dict], of_structure: Sequence[str]) -> None:
     """The table as CSV and JSON, and its chart; the state before the last one goes."""
-    line = tuple(np.array([row[name] for row in rows]) for name in ("first_saturation", curve.shown))
-    labels, columns = (curve.title, SATURATION, f"{curve.title.lower()} {curve.unit}"), (*curve.columns, *of_structure)
-    write_curve(folder / curve.file, rows, columns, labels, {"": line}, **_identity(case, options, folder))
+    saturation, shown, error = (
+        np.array([row[name] for row in rows]) for name in ("first_saturation", curve.shown, "saturation_error")
+    )
+    lines: dict[str, tuple] = {curve.title.lower(): (saturation, shown, error, np.zeros(len(rows)))}
+    title, y_label = curve.title, f"{curve.title.lower()} {curve.unit}"
+    if curve is BY_SATURATION:
+        lines, title, y_label = lines | with_bars(rows), "Fractional flow", "share, relative permeability [1]"
+    labels, columns = (title, SATURATION, y_label), (*curve.columns, *of_structure)
+    write_curve(folder / curve.file, rows, columns, labels, lines, **_identity(case, options, folder))
     shutil.rmtree(folder / f"state_{len(rows) - 1}", ignore_errors=True)

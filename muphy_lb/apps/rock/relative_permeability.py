@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.apps.rock.curve import ERROR, FLUIDS, KR, PERMEABILITIES, SATURATION, numbers, write_curve
+from muphy_lb.apps.rock.curve import ERROR, FLUIDS, KR, PERMEABILITIES, SATURATION, numbers, with_bars, write_curve
 from muphy_lb.apps.rock.settled_flow import (
     Desk,
     Flow,
@@ -218,14 +218,5 @@ def _told(row: dict) -> str:
 
 def _write(folder: Path, rows: list[dict], of_structure: Sequence[str]) -> None:
     """The table as CSV and JSON, and its chart."""
-    lines = {
-        f"{fluid} fluid": tuple(np.array([row[name] for row in rows]) for name in ("first_saturation", f"{fluid}_{KR}"))
-        for fluid in FLUIDS
-    }
-    write_curve(
-        folder / FILE,
-        rows,
-        (*COLUMNS, *of_structure),
-        ("Relative permeability", SATURATION, "relative permeability"),
-        lines,
-    )
+    labels = "Relative permeability", SATURATION, "relative permeability"
+    write_curve(folder / FILE, rows, (*COLUMNS, *of_structure), labels, with_bars(rows))
