@@ -31,8 +31,9 @@ MEMORY = 0.8
 """Weight of earlier looks in the mean of what leaves, which in few pores comes in blobs."""
 THROUGH = 4.0
 """Volumes of the reservoir ahead of the rock that flow through it in the memory of what it holds."""
-STRIPS, LEAST_SCATTER = 4, 1e-12
-"""Strips of the rock whose pressure gradients are compared; least scatter over the variance of a pressure."""
+STRIPS, LEAST_SCATTER = 4, 1e-4
+"""Strips of the rock whose pressure gradients are compared; least scatter about a line over the variance of a pressure,
+so that a blob of a few nodes, whose line leaves none, does not count for all."""
 STUCK = 0.1
 """Part of what may be missing, within which the rest of the change is none while one fluid alone enters."""
 ALONE_WITHIN = 1e-3
