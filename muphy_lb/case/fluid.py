@@ -115,6 +115,15 @@ class FluidSection(*key_classes("FluidKeys"), _Newtonian):  # type: ignore[misc]
         if len(laws) > 1:
             yield f"has {' and '.join(sorted(laws))}; give one law"
 
+    @property
+    def largest_viscosity_m2_s(self) -> float:
+        """Largest kinematic viscosity [m2/s] that the fluid may have, wherever its shear is."""
+        if bounded := self.power_law or self.casson:
+            return bounded.max_viscosity_m2_s
+        if plateaus := self.carreau_yasuda:
+            return max(plateaus.zero_viscosity_m2_s, plateaus.infinite_viscosity_m2_s)
+        return self.viscosity_m2_s
+
 
 class TurnSection(Section):
     """A turn of the acceleration about an axis, as a tank that is tilted sees its gravity. The inertial forces of a
