@@ -5,11 +5,8 @@ Reynolds number of a voxel, u dx / nu, is large. Shorter time steps do not help:
 to 1/2. Finer voxels do, and so does an eddy viscosity. Krueger et al., The Lattice Boltzmann Method (2017), sections
 4.4 and 7.2; Hou et al., Fields Inst. Commun. 6, 151 (1996).
 
-The remedy that keeps recursive-regularised on D3Q19 stable at interpolated walls where the relaxation time is close to
-1/2.
-
-In an oblique pipe, at a lattice velocity of 0.1, it diverges with these walls below a relaxation time of 0.507; where
-the Reynolds number of a voxel was below 50, no such pipe did. With the moments of
+In an oblique pipe with interpolated walls, at a lattice velocity of 0.1, recursive-regularised on D3Q19 diverges below
+a relaxation time of 0.507; where the Reynolds number of a voxel was below 50, no such pipe did. With the moments of
 :data:`~muphy_lb.operators.RECURSIVE_REGULARISED_NEAR_WALLS` bouzidi is finite from 0.5005 on, and central-linear from
 0.502 on if a tenth of it is half-way bounce-back.
 """
