@@ -491,7 +491,7 @@ class BeadSpecies(Species[BeadsSection]):
     def _smaller_than_asked(self) -> list[str]:
         """A warning if beads with a radius, which drag the fluid along, drift through it as much smaller spheres."""
         beads, section, case = self.beads, self.section, self.case
-        has_radius = any(each.radius_m for each in (section, *section.kinds))
+        has_radius = bool(section.radius_m or any(kind.radius_m for kind in section.kinds))
         if beads.coupling != BOTH or not has_radius or lattice_named(case.lattice.name).dimension == 2:
             return []
         pascal_m_s = case.fluid.density_kg_m3 * case.fluid.viscosity_m2_s * self.header.spacing_m
