@@ -491,19 +491,18 @@ class BeadSpecies(Species[BeadsSection]):
     def _smaller_than_asked(self) -> list[str]:
         """A warning if beads with a radius, which drag the fluid along, drift through it as much smaller spheres."""
         beads, section, case = self.beads, self.section, self.case
-        has_radius = bool(section.radius_m or any(kind.radius_m for kind in section.kinds))
-        if beads.coupling != BOTH or not has_radius or lattice_named(case.lattice.name).dimension == 2:
+        radius_m = max(section.radius_m or 0.0, *(kind.radius_m or 0.0 for kind in section.kinds), 0.0)
+        if beads.coupling != BOTH or radius_m == 0.0 or lattice_named(case.lattice.name).dimension == 2:
             return []
-        pascal_m_s = case.fluid.density_kg_m3 * case.fluid.viscosity_m2_s * self.header.spacing_m
-        friction = np.max(self._of_kinds()[1]) / pascal_m_s
+        friction = STOKES * radius_m / self.header.spacing_m
         drag = drifting_friction(friction, beads.kernel)
         if drag > LEAST_DRAG * friction:
             return []
+        pascal_m_s = case.fluid.density_kg_m3 * case.fluid.viscosity_m2_s * self.header.spacing_m
         needed = 1.0 / friction - LONE_MOBILITY[beads.kernel]
         remedy = "set coupling = 'one-way', if they need not act on the fluid, or take larger voxels"
         if needed > 0.0:
             remedy = f"set friction_kg_s = {pascal_m_s / needed:.4g} in place of radius_m"
-        radius_m = self.header.spacing_m * friction / STOKES
         return [
             f"far from walls they drift as spheres of {radius_m * drag / friction:.3g} m, not of radius_m ="
             f" {radius_m:.3g} m: the fluid that a bead drags along moves with it; {remedy}"
