@@ -22,7 +22,6 @@ from muphy_lb.setup.advice.stability import (
     MAX_CELL_REYNOLDS,
     SHORT_RELAXATION_TIME,
     SMAGORINSKY,
-    has_law,
     resolving,
     time_step_key,
     told,
@@ -285,7 +284,7 @@ def _longer_relaxation(plan: _Plan) -> str:
     return (
         f"{_good_key(plan)} makes it {GOOD_RELAXATION_TIME}, if the flow, whose speed the case does not tell, then"
         f" stays below {GOOD_LATTICE_VELOCITY} voxels a step; else take finer voxels"
-        + ("" if has_law(plan.case.fluid) else f", or set lattice.smagorinsky = {SMAGORINSKY}")
+        + ("" if plan.case.fluid.law else f", or set lattice.smagorinsky = {SMAGORINSKY}")
     )
 
 
