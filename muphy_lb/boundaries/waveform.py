@@ -1,9 +1,6 @@
-"""Values over time: waveforms, boluses, and the body force that a waveform drives.
-
-- Waveforms: periodic factors of a boundary value or a force, as a Fourier series or a spline through table points.
-- Courses that do not repeat themselves: a bolus, and a table.
-- The uniform body force over time: a vector, times a waveform, that turns about an axis, and further terms.
-"""
+"""Values over time: waveforms, periodic factors of a boundary value or a force, as a Fourier series or a spline through
+table points; courses that do not repeat themselves, a bolus and a table; and the uniform body force over time: a
+vector, times a waveform, that turns about an axis, and further terms."""
 
 import re
 import warnings

@@ -332,9 +332,10 @@ def _build(table, folder: Path, source: str, overrides: Sequence[str] = ()) -> C
     return case
 
 
-def problems_of(error: ValidationError, table) -> list[str]:
-    """Problems of raw tables, each with the dotted name of its key."""
-    return [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors(include_url=False)]
+def problems_of(error: ValidationError, table, *within: str) -> list[str]:
+    """Problems of raw tables, each with the dotted name of its key; ``within``: keys of ``table`` that lead to what was
+    validated."""
+    return [f"{_dotted((*within, *e['loc']), table)} {e['msg']}" for e in error.errors(include_url=False)]
 
 
 def told_problems(source: str, problems: list[str]) -> str:

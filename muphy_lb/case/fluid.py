@@ -97,6 +97,10 @@ class _Newtonian(SubstanceKeys):
         return self.kinematic_viscosity_m2_s  # type: ignore[return-value]  # the rules want one of the two
 
 
+LAWS = frozenset(("power_law", "carreau_yasuda", "casson"))
+"""Tables below [fluid] of which one may set the viscosity."""
+
+
 class FluidSection(*key_classes("FluidKeys"), _Newtonian):  # type: ignore[misc]  # bases are known at run time
     """The fluid."""
 
@@ -111,9 +115,23 @@ class FluidSection(*key_classes("FluidKeys"), _Newtonian):  # type: ignore[misc]
     def rules(cls, given):
         """One law."""
         yield from super().rules(given)
-        laws = given.keys() & {"power_law", "carreau_yasuda", "casson"}
+        laws = given.keys() & LAWS
         if len(laws) > 1:
             yield f"has {' and '.join(sorted(laws))}; give one law"
+
+    @property
+    def law(self) -> str | None:
+        """Name of the law that sets the viscosity; None of a Newtonian fluid."""
+        return next((name for name in LAWS if getattr(self, name) is not None), None)
+
+    @property
+    def largest_viscosity_m2_s(self) -> float:
+        """Largest kinematic viscosity [m2/s] that the fluid may have, wherever its shear is."""
+        if bounded := self.power_law or self.casson:
+            return bounded.max_viscosity_m2_s
+        if plateaus := self.carreau_yasuda:
+            return max(plateaus.zero_viscosity_m2_s, plateaus.infinite_viscosity_m2_s)
+        return self.viscosity_m2_s
 
 
 class TurnSection(Section):

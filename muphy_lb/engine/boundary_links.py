@@ -1,9 +1,5 @@
-"""Links into openings and linkwise walls of one rank, bound to its device: their values, sums and feedback.
-
-- Links into linkwise walls of one rank, bound to its device, and what crosses all links into labelled walls.
-- Opening links and links into linkwise walls of one rank, bound to its device, and measurements at links.
-- Conditions with feedback on one rank's device: measure, agree among the ranks, advance, set the value.
-"""
+"""Links into openings and linkwise walls of one rank, bound to its device: their values, what crosses them and all
+links into labelled walls, and conditions with feedback: measure, agree among the ranks, advance, set the value."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -87,10 +87,19 @@ def refuse_to_watch_nothing(case: Case, header: GeometryHeader) -> None:
 
 
 def _forces(view: FlowView) -> dict[str, float]:
-    return {
-        f"{name}_{axis}": component
-        for name, force in (view.wall_forces() or {}).items()
-        for axis, component in zip("xyz", force.force_n, strict=True)
+    """Components of the force on each labelled wall, and of one that turns also those of its torque over the longest
+    edge of the box: its force may be rounding, which never settles."""
+    forces = view.wall_forces() or {}
+    found = {
+        f"{name}_{axis}": x for name, force in forces.items() for axis, x in zip("xyz", force.force_n, strict=True)
+    }
+    longest_m = max(view.header.shape) * view.header.spacing_m
+    turning = [wall.name for wall, motion in zip(view.header.walls, view.motions, strict=True) if any(motion.rotation)]
+    return found | {
+        f"{name}_torque_{axis}": x / longest_m
+        for name in turning
+        if name in forces
+        for axis, x in zip("xyz", forces[name].torque_n_m, strict=True)
     }
 
 

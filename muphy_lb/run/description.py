@@ -215,14 +215,16 @@ def _prepared_lines(path) -> Iterator[str]:
 
 
 def _partition_lines(path) -> Iterator[str]:
+    from muphy_lb.partition.costs import NODE_COSTS
+    from muphy_lb.partition.halo import Exchange
     from muphy_lb.partition.quality import quality
-    from muphy_lb.partition.store import list_partitions, read_graph, read_partition
+    from muphy_lb.partition.store import list_partitions, read_partition, read_weighted_graph
 
     stored = list_partitions(path)
     if not stored:
         yield "partitionings: none"
         return
-    graph = read_graph(path)
+    graph = read_weighted_graph(path, NODE_COSTS["cuda"], Exchange())
     for record in stored:
         measured = quality(graph, read_partition(path, record.name), record.n_parts)
         yield f"partitioning {record.name} by {record.method}: {measured}"

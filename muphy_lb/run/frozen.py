@@ -6,6 +6,7 @@ from math import inf
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.run.criteria import FLOW_QUANTITIES, SteadyWatch
+from muphy_lb.run.openings import balance_of
 
 UNSETTLED = 0.01
 """Change of a frozen flow, over its flow rates or its mean speed, that may have been still to come without a word."""
@@ -55,13 +56,20 @@ class FrozenFlow(Observer):
         return {"to_come": to_come} if to_come < inf and self._view.communicator.rank == 0 else None
 
     def objections(self) -> tuple[str, ...]:
-        """A flow that was frozen too early."""
-        to_come, after_s = self._to_come(), self._view.case.run.frozen_after_s or 0.0
-        if not UNSETTLED < to_come < inf or self._view.step_number < self._view.frozen_from:
+        """A flow that was frozen too early: with changes to come, or with sound in it, so that less leaves than enters
+        for good, however little its looks still changed."""
+        view, after_s = self._view, self._view.case.run.frozen_after_s or 0.0
+        if view.step_number < view.frozen_from:
             return ()
+        to_come, balance = self._to_come(), None if view.beat else balance_of(view)
+        found = f"about {100.0 * to_come:.2g} % of change of its flow rates or mean speed were still to come"
+        if not UNSETTLED < to_come < inf:
+            if balance is None or not abs(balance.imbalance) > UNSETTLED:
+                return ()
+            found = f"what left was {100.0 * abs(balance.imbalance):.2g} % off what entered, and is so for good"
         return (
-            f"the flow was frozen after {after_s:.4g} s, when about {100.0 * to_come:.2g} % of change of its flow rates"
-            f" or mean speed were still to come; set run.frozen_after_s = {2.0 * after_s:.4g}, or later",
+            f"the flow was frozen after {after_s:.4g} s, when {found}; set run.frozen_after_s = {2.0 * after_s:.4g}, or"
+            " later",
         )
 
     def state(self) -> dict:

@@ -19,7 +19,6 @@ from muphy_lb.operators import (
 )
 from muphy_lb.setup.advice.stability import (
     FOR_SMALL_VISCOSITY,
-    LAWS,
     collision_for_small_viscosity,
     wants_other_moments,
 )
@@ -60,29 +59,27 @@ def _relaxation(
 
 def refuse_two_closures(case: Case) -> None:
     """Raise InputError if both a model of turbulence and a law of the fluid would set the viscosity."""
-    section, given = case.lattice, [name for name in LAWS if getattr(case.fluid, name) is not None]
-    if section.smagorinsky is None or not given:
+    section, law = case.lattice, case.fluid.law
+    if section.smagorinsky is None or law is None:
         return
     stable, collision = "", section.collision
     if collision not in FOR_SMALL_VISCOSITY:
         collision = collision_for_small_viscosity(section.name, section.equilibrium)
         stable = f" and --set lattice.collision={collision}"
     raise InputError(
-        f"lattice.smagorinsky = {section.smagorinsky:g} and [fluid.{given[0]}] are given, and only one of them can set"
+        f"lattice.smagorinsky = {section.smagorinsky:g} and [fluid.{law}] are given, and only one of them can set"
         f" the viscosity: leave the model of turbulence out (--set lattice.smagorinsky={stable}), as {collision!r} is"
-        f" stable without it where the flow is not turbulent, or the law (--set fluid.{given[0]}=)"
+        f" stable without it where the flow is not turbulent, or the law (--set fluid.{law}=)"
     )
 
 
 def _closure(case: Case, units: Units) -> tuple[Closure, tuple[float, ...]]:
     fluid, smagorinsky = case.fluid, case.lattice.smagorinsky
-    given = [(law, section) for name, law in _IN_LATTICE_UNITS.items() if (section := getattr(fluid, name)) is not None]
     refuse_two_closures(case)
     if smagorinsky is not None:
         return SMAGORINSKY, (smagorinsky,)
-    if given:
-        law, section = given[0]
-        return law(section, fluid.density_kg_m3, units)
+    if fluid.law:
+        return _IN_LATTICE_UNITS[fluid.law](getattr(fluid, fluid.law), fluid.density_kg_m3, units)
     return CONSTANT, ()
 
 
@@ -108,4 +105,4 @@ def _casson(section, density_kg_m3, units: Units):
     return CASSON, (yield_stress**0.5, nu_inf**0.5, nu_inf, nu_max)
 
 
-_IN_LATTICE_UNITS = dict(zip(LAWS, (_power_law, _carreau_yasuda, _casson), strict=True))
+_IN_LATTICE_UNITS = {"power_law": _power_law, "carreau_yasuda": _carreau_yasuda, "casson": _casson}

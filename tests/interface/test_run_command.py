@@ -202,7 +202,8 @@ def test_info_describes_a_prepared_geometry(tmp_path, capsys):
     path = str(tmp_path / "pipe.h5")
     geometry(["shape:pipe", path, "--spacing-m", "1", "--shape-option", "ends='open'"])
     partition([path, "2"])
-    capsys.readouterr()
+    partition([path, "3"])
+    _, measured = capsys.readouterr().out.rsplit("-3: ", 1)
     command("info", path)
     text = capsys.readouterr().out
     for expected in (
@@ -211,6 +212,7 @@ def test_info_describes_a_prepared_geometry(tmp_path, capsys):
         "nodes by group (0: touching no opening): 5790, 193, 193",
         "outlet: centre (8 8 31.5) m, normal (0 0 -1), the whole plane",
         "partitioning metis-2 by metis: 2 parts, imbalance 1.0000",
+        measured,
     ):
         assert expected in text
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import tomllib
 
 import numpy as np
 import pytest
@@ -192,6 +193,12 @@ def test_a_wall_of_fixed_temperature_may_lie_behind_one_that_conducts(tmp_path):
 
 PLATE_FILE = ("plate.npy", "plate.h5", "--spacing-m", "0.01", "--fluid-value", "1", "--periodic", "yz")
 PLATE_WALLS = ("--wall-value", "cold=2", "--wall-value", "hot=3", "--wall-value", "plate=4")
+
+
+def test_a_case_written_with_all_defaults_keeps_its_conducting_wall(tmp_path):
+    """A run is resumed from such a file: ``slip = false`` beside ``conductivity_ratio`` is no contradiction."""
+    case = plate_case(tmp_path)
+    assert case_from_dict(tomllib.loads(case.to_toml())).to_toml() == case.to_toml()
 
 
 def prepared_plate(folder, monkeypatch, *options):

@@ -225,6 +225,8 @@ def _refuse_closed_pores(nodes: NodeList, inlet: str) -> None:
 def _told(row: dict, curve: Curve) -> str:
     word = "settled" if row["is_settled"] else "warning: NOT settled"
     reached = f"; the second fluid has reached {row['reached']}" if row["reached"] else ""
+    if reached and curve is BY_PRESSURE:
+        reached += ": where it covers a porous plate, the first one does not come back at lower pressures"
     k = [f"{row[f'{fluid}_{KR}']:.3g} +- {row[f'{fluid}_{ERROR}']:.1g}" for fluid in FLUIDS if f"{fluid}_{KR}" in row]
     flowing = f"; relative permeability {k[0]}, of the second {k[1]}" if k else ""
     return (

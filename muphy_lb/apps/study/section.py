@@ -300,8 +300,7 @@ def _section(table, source: str) -> StudySection:
     try:
         return StudySection.model_validate(table)
     except ValidationError as error:
-        problems = [f"study.{text}" for text in problems_of(error, table)]
-        raise InputError(told_problems(source, problems)) from error
+        raise InputError(told_problems(source, problems_of(error, {"study": table}, "study"))) from error
 
 
 def _in_si(parameter):

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -125,7 +126,8 @@ def chosen_names(found: Iterable[str], patterns: Sequence[str]) -> list[str]:
     names = list(found)
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
-            raise InputError(f"study.answers has {pattern!r}, which no member answers; there are: {', '.join(names)}")
+            there = ", ".join(dict.fromkeys(re.sub(r"\.\d+", ".*", name) for name in names))
+            raise InputError(f"study.answers has {pattern!r}, which no member answers; there are: {there}")
     return [name for name in names if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)]
 
 

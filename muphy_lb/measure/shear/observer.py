@@ -1,7 +1,5 @@
-"""The wall shear stress of a run: its indices over the last period, and its files.
-
-- What a run writes of its wall shear stress: fields at the nodes and on the input surface, a table, a picture.
-- The wall shear stress of a run, and the indices of its course over the last period.
+"""The wall shear stress of a run, the indices of its course over the last period, and what is written of them: fields
+at the nodes and on the input surface, a table, a picture.
 """
 
 import logging

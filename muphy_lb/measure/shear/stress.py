@@ -1,8 +1,5 @@
-"""The viscous stress at selected nodes, and its record beside walls.
-
-- Velocity and viscous stress at selected nodes from their populations, on the host in double precision.
-- The viscous stress at the nodes that the wall shear stress follows from, in a run that records it.
-"""
+"""Velocity and viscous stress at selected nodes from their populations, on the host in double precision, and the stress
+at the nodes that the wall shear stress follows from, in a run that records it."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache

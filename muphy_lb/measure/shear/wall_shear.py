@@ -15,8 +15,6 @@ The transverse stress needs the direction of the mean, which is known at the end
 period that is taken without it would do: <|tau . b|> depends on every single stress and on every direction b. So the
 stresses of a period are kept, as two components along the wall in single precision, and all indices are exact.
 
-Wall shear stress at the nodes adjacent to walls, instantaneous and over a period.
-
 tau = -(sigma n - (n . sigma n) n), the force of the fluid on the wall per area along it, with n out of the fluid. The
 stress is known at nodes: the polynomial through those of up to seven nodes in a row along the way inwards, of fewer
 where there are no more, carries it on to the wall, and it is averaged over the patch of the wall around each node. The

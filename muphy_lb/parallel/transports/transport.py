@@ -1,8 +1,5 @@
-"""Common parts of all transports: packed messages, tasks, and agreement on a failure.
-
-- Packing: messages as contiguous device arrays, and the tasks that fill and empty them.
-- What every transport offers: the tasks of an exchange, and how ranks agree on a failure.
-"""
+"""Common parts of all transports: messages as contiguous device arrays, the tasks that fill and empty them, those of an
+exchange, and how ranks agree on a failure."""
 
 from dataclasses import dataclass, field
 from typing import Protocol

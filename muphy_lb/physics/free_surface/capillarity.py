@@ -4,12 +4,11 @@ The plane that stands for the surface in an interface cell: its normal, from the
 the gas; its distance from the centre cuts off the share that liquid fills (Scardovelli, Zaleski, J. Comput. Phys. 164,
 228 (2000)).
 
-Pressure of surface tension at interface cells: rho_A = rho_gas + 6 sigma kappa, kappa the mean curvature.
-
-The curvature is that of a paraboloid through points of the surface in the cell and around it, after Lehmann, Gekle,
-Computation 10, 21 (2022): in each interface cell a plane cuts off the share that liquid fills; its distance from the
-centre is found as above. Here all planes first have the normal of the cell itself, from the gradient of the filling;
-they cut voxels far from their centres, so the curvature differs by 5 to 10 % from cell to cell, at any radius.
+Its pressure is rho_A = rho_gas + 6 sigma kappa, kappa the mean curvature, which is that of a paraboloid through points
+of the surface in the cell and around it, after Lehmann, Gekle, Computation 10, 21 (2022): in each interface cell a
+plane cuts off the share that liquid fills; its distance from the centre is found as above. Here all planes first have
+the normal of the cell itself, from the gradient of the filling; they cut voxels far from their centres, so the
+curvature differs by 5 to 10 % from cell to cell, at any radius.
 
 A second paraboloid, along the normal of the first, has means over polygons instead of points: the plane that is tangent
 to the first paraboloid and cuts off the share of a voxel has the same mean of z over the cut as the paraboloid, so the

@@ -1,8 +1,5 @@
-"""The filling of the voxels with liquid, its mass, and the walls that it touches.
-
-- The filling of the voxels with liquid, its mass, and where it falls.
-- Walls that liquid touches: now, and at any time that was looked at.
-"""
+"""The filling of the voxels with liquid, its mass, where it falls, and the walls that it touches: now, and at any time
+that was looked at."""
 
 from typing import NamedTuple
 

@@ -1,9 +1,5 @@
-"""Observers of a free surface: ``free_surface.csv``, ``bubbles.csv``, ``gauges.csv``, and lines of the summary.
-
-- Measurements of a free surface during a run: ``free_surface.csv``, and lines of the summary.
-- Measurements of bubbles during a run: ``bubbles.csv``, and lines of the summary.
-- Gauges: the level of the liquid over a point, and the pressure there, in ``gauges.csv``.
-"""
+"""Measurements during a run with a free surface: ``free_surface.csv`` and ``bubbles.csv``, with lines of the summary,
+and ``gauges.csv``, the level of the liquid over points, and the pressure there."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,9 +1,5 @@
-"""Pictures of the liquid: ``surface.png`` at the end, and frames while the run goes on.
-
-- A picture of the liquid: its body, shaded and coloured by the speed, between the outlines of the walls; in two
-  dimensions where it is, coloured by the speed.
-- Pictures of the liquid: ``surface.png`` at the end, and ``frames/surface_STEP.png`` while the run goes on.
-"""
+"""Pictures of the liquid: ``surface.png`` at the end, and ``frames/surface_STEP.png`` while the run goes on. They show
+its body, shaded and coloured by the speed, between the outlines of the walls; in two dimensions where it is."""
 
 import os
 from collections.abc import Mapping

@@ -1,9 +1,5 @@
-"""The liquid at the start: its regions, and its share of every voxel.
-
-- Regions that are liquid at the start.
-- The liquid at the start: which share of every voxel it fills, and with which pressure and velocity.
-- From the tables ``[[free_surface.liquid]]`` of the case to regions in voxels.
-"""
+"""The liquid at the start: from the tables ``[[free_surface.liquid]]`` of the case to regions in voxels, and which
+share of every voxel they fill, with which pressure and velocity."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

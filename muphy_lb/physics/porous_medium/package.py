@@ -21,7 +21,6 @@ from muphy_lb.physics.porous_medium.observers import PorousRecord, Region
 from muphy_lb.physics.porous_medium.regions import Place, Regions
 from muphy_lb.physics.porous_medium.section import FIELD, KEY
 
-LAWS = ("power_law", "carreau_yasuda", "casson")
 INERTIA, LEAST_ODD_RATE = 1.0, 1.0
 """Reynolds number of a voxel from which on the rate of odd moments is at least so large."""
 
@@ -116,12 +115,11 @@ class PorousMedium(Physics):
 
 def _refuse(case) -> None:
     """Raise InputError for what a porous medium does not go with."""
-    for name in LAWS:
-        if getattr(case.fluid, name) is not None:
-            raise InputError(
-                f"fluid.{name} is given with [[{KEY}]], in which the shear between the grains is not known: leave it"
-                " out, and give a constant viscosity"
-            )
+    if case.fluid.law:
+        raise InputError(
+            f"fluid.{case.fluid.law} is given with [[{KEY}]], in which the shear between the grains is not known: leave"
+            " it out, and give a constant viscosity"
+        )
 
 
 PHYSICS = PorousMedium

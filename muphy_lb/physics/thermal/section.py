@@ -85,7 +85,7 @@ class WallKeys(Section):
                 "conducts straight through with conductivity_ratio, thickness_m and temperature_k outside: give all"
                 " three, or conductivity_ratio alone for heat that spreads in it"
             )
-        if conducts and given.keys() & {"slip", "velocity_m_s", "rotation_rad_s"}:
+        if conducts and (given.get("slip") or given.keys() & {"velocity_m_s", "rotation_rad_s"}):
             yield "conducts and moves or slips, which is not computed"
         yield from super().rules(given)
 

@@ -70,8 +70,7 @@ def duration(case: Case, n_nodes: int, n_steps: int, n_ranks: int, bytes_per_upd
     at_most = "at most " if case.run.may_end_early else ""
     time = time_in_words(n_steps * n_nodes / (1e6 * mflups))
     # What keeps steps from being as fast as the memory.
-    has_law = case.fluid.power_law or case.fluid.carreau_yasuda or case.fluid.casson
-    further = ["a law of viscosity"] if has_law else []
+    further = ["a law of viscosity"] if case.fluid.law else []
     further += [] if case.lattice.collision in SIMPLE else [f"collision = {case.lattice.collision!r}"]
     further += [f"[{physics.name}]" for physics in packages(case) if physics not in computing]
     slower = f"; {', '.join(further)} may take several times as long" if further else ""

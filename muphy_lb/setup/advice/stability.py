@@ -5,11 +5,8 @@ Reynolds number of a voxel, u dx / nu, is large. Shorter time steps do not help:
 to 1/2. Finer voxels do, and so does an eddy viscosity. Krueger et al., The Lattice Boltzmann Method (2017), sections
 4.4 and 7.2; Hou et al., Fields Inst. Commun. 6, 151 (1996).
 
-The remedy that keeps recursive-regularised on D3Q19 stable at interpolated walls where the relaxation time is close to
-1/2.
-
-In an oblique pipe, at a lattice velocity of 0.1, it diverges with these walls below a relaxation time of 0.507; where
-the Reynolds number of a voxel was below 50, no such pipe did. With the moments of
+In an oblique pipe with interpolated walls, at a lattice velocity of 0.1, recursive-regularised on D3Q19 diverges below
+a relaxation time of 0.507; where the Reynolds number of a voxel was below 50, no such pipe did. With the moments of
 :data:`~muphy_lb.operators.RECURSIVE_REGULARISED_NEAR_WALLS` bouzidi is finite from 0.5005 on, and central-linear from
 0.502 on if a tenth of it is half-way bounce-back.
 """
@@ -60,7 +57,6 @@ MAX_CELL_REYNOLDS_WITHOUT_EDDIES = {"bgk": (25.0, 40.0), "regularised": (20.0, 3
 collision: from an inlet whose plug of a profile jumps at its rim, and otherwise (benchmarks/notes/openings.md)."""
 
 CREEPING_CELL_REYNOLDS = 0.1  # Reynolds number of a voxel below which a flow feeds nothing into the shortest waves
-LAWS = ("power_law", "carreau_yasuda", "casson")  # tables below [fluid] of which one sets the viscosity
 
 SHORT_RELAXATION_TIME = 0.51
 MAX_FASTEST = 0.1
@@ -68,11 +64,6 @@ MAX_FASTEST = 0.1
 
 GOOD_FASTEST = 0.05
 SURFACES = (".stl", ".obj", ".ply", ".vtp")  # endings of files whose voxel edge is free
-
-
-def has_law(fluid) -> bool:
-    """Whether a law of the fluid sets its viscosity, which an eddy viscosity excludes."""
-    return any(getattr(fluid, law) is not None for law in LAWS)
 
 
 def time_step_key(case: Case, units: Units, reference_m_s: float | None, cs2: float) -> str:
@@ -136,7 +127,7 @@ def resolving(case: Case, units: Units, cell_reynolds: float) -> str:
     finer += f" ({factor**-3:.3g} times the nodes)" if 1.1 < factor**-3 < 1e6 else ""
     stable = collision_for_small_viscosity(case.lattice.name, case.lattice.equilibrium)
     collision = "" if case.lattice.collision in FOR_SMALL_VISCOSITY else f"lattice.collision = {stable!r}"
-    if has_law(case.fluid):
+    if case.fluid.law:
         return f"set {finer}" + (f", or {collision}" if collision else "")
     if case.lattice.smagorinsky is None:
         model = f"lattice.smagorinsky = {SMAGORINSKY}" + (f" and {collision}" if collision else "")
@@ -207,7 +198,7 @@ def what_diverges(case: Case, tau: float, units: Units, cell_reynolds: float) ->
     plane, with an eddy viscosity; or it damps little, and nothing adds to its viscosity."""
     section = case.lattice
     is_plane = section.name.startswith("D2")
-    is_modelled = (is_plane and section.smagorinsky is not None) or has_law(case.fluid)
+    is_modelled = (is_plane and section.smagorinsky is not None) or case.fluid.law is not None
     rate, number = _odd_rate_of_lambda(section, tau), f"the Reynolds number of a voxel is {cell_reynolds:.3g}"
     is_fast = cell_reynolds > MAX_CELL_REYNOLDS_OF_LAMBDA and wants_zones(case, tau, cell_reynolds)
     if is_fast and not is_modelled and rate < SLOW_ODD_RATE:
@@ -233,7 +224,7 @@ def undamped_limit(case: Case) -> float:
     section = case.lattice
     limits = MAX_CELL_REYNOLDS_WITHOUT_EDDIES.get(section.collision)
     is_creeping = section.equilibrium == STOKES.name
-    if limits is None or section.smagorinsky is not None or has_law(case.fluid) or is_creeping or not case.openings:
+    if limits is None or section.smagorinsky is not None or case.fluid.law or is_creeping or not case.openings:
         return math.inf
     return limits[0 if _has_plug(case) else 1]
 

@@ -276,6 +276,21 @@ def test_risky_number_is_warned_of(lattice, inlet, expected):
     assert expected in " ".join(resolve(make_case(lattice, inlet)).warnings)
 
 
+CASSON = {"yield_stress_pa": 5e-3, "infinite_viscosity_m2_s": VISCOSITY_M2_S}
+
+
+@pytest.mark.parametrize(
+    ("collision", "times", "is_told"), [("bgk", 10.0, True), ("bgk", 3.0, False), ("trt", 10.0, False)]
+)
+def test_a_law_whose_viscosity_falsifies_bgk_is_warned_of(collision, times, is_told):
+    """Plates 24 voxels apart, Casson's fluid with a plug: 1.10 and 1.39 times the exact flow rate with relaxation times
+    up to 4.8 and 43.8, and within 0.2 % with trt."""
+    law = {"casson": CASSON | {"max_viscosity_m2_s": times * VISCOSITY_M2_S}}
+    fluid = {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": VISCOSITY_M2_S} | law
+    case = make_case({"relaxation_time": 0.933, "collision": collision}, {"velocity_m_s": 1e-4}, fluid=fluid)
+    assert ("bgk falsifies the flow" in " ".join(resolve(case).warnings)) == is_told
+
+
 def test_missing_pressure_is_warned_of():
     (text,) = resolve(make_case(outlet=False)).warnings
     assert "no opening of the case has a pressure" in text

@@ -1,9 +1,5 @@
 """Exchange across the links of an interface cell: mass, and the populations that gas does not send.
 
-Changes of the exchange of mass between cells by surface tension, and a contact angle with it.
-
-Exchange across the links of an interface cell: mass to and from its neighbours, and populations that gas does not send.
-
 Koerner, Thies, Hofmann, Thuerey, Ruede, J. Stat. Phys. 121, 179 (2005); Schreiber, Neumann, Zimmer, Bungartz, Procedia
 Comput. Sci. 4, 984 (2011). With f~ the populations that a cell stored in the step before, the mass changes by
 

@@ -10,9 +10,13 @@ velocities have the variance kT (d - 1) / d per node and decay by z = exp(-nu k^
 the mean over all k of the lattice; |w(k)|^2 is the square of the Fourier transform of the kernel's weights, averaged
 over positions of the bead. For small Gamma it is Gamma times the mobility that the fluid alone gives a bead; sound adds
 little.
+
+A bead that drags the fluid along drifts with the mobility 1 / Gamma + 1 / (g eta): the fluid around it moves with it
+(Ahlrichs, Duenweg, J. Chem. Phys. 111, 8225 (1999)).
 """
 
 from functools import reduce
+from types import MappingProxyType
 
 import numpy as np
 
@@ -23,6 +27,11 @@ from muphy_lb.physics.particles.beads.model import Beads
 from muphy_lb.physics.particles.beads.motion import OFFSET, VELOCITY, VOXEL
 
 HALF = 0.5
+STOKES = 6.0 * np.pi  # friction of a sphere over viscosity times radius
+LONE_MOBILITY = MappingProxyType({"linear": 1.0 / 14.3, "point": 0.1422})
+"""1/g by kernel, the mean over places between nodes (``muphy-lb validate bead-mobility bead-diffusion``)."""
+LEAST_DRAG = 0.9
+"""Share of the friction asked for below which the one with which a bead drifts is told."""
 
 
 def bond_lengths(place: np.ndarray, bonds: np.ndarray, header: GeometryHeader) -> np.ndarray:
@@ -124,6 +133,12 @@ class BeadChecks:
 
     def _bond(self, k: int) -> str:
         return "-".join(str(self._ids[bead]) for bead in self._bonds[k])
+
+
+def drifting_friction(friction: float, kernel: str) -> float:
+    """Friction with which a bead that drags the fluid along drifts through it far from walls; both are over viscosity
+    times voxel edge."""
+    return 1.0 / (1.0 / friction + LONE_MOBILITY[kernel])
 
 
 N_WAVES = 24  # waves along each axis; twice as many change the result by a few thousandths of itself

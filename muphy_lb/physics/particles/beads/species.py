@@ -1,7 +1,7 @@
 """Beads as a species of particles: from a table of the case file to lattice units, and where they start."""
 
 from collections.abc import Callable, Mapping
-from math import pi, sqrt
+from math import sqrt
 from zlib import crc32
 
 import numpy as np
@@ -14,7 +14,15 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import DrawnParticles
 from muphy_lb.model.model import POSITION, Value
 from muphy_lb.operators import VELOCITY as VELOCITY_GIVEN
-from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach, excess_temperature
+from muphy_lb.physics.particles.beads.checks import (
+    LEAST_DRAG,
+    LONE_MOBILITY,
+    STOKES,
+    BeadChecks,
+    check_reach,
+    drifting_friction,
+    excess_temperature,
+)
 from muphy_lb.physics.particles.beads.forces import WCA_RANGE, Interactions
 from muphy_lb.physics.particles.beads.model import AT_REST, BOTH, ONE_WAY, Beads, table, with_beads
 from muphy_lb.physics.particles.beads.motion import VELOCITY
@@ -188,7 +196,7 @@ class BeadSpecies(Species[BeadsSection]):
         if given.friction_kg_s is not None:
             return given.friction_kg_s
         viscosity_pa_s = self.case.fluid.density_kg_m3 * self.case.fluid.viscosity_m2_s
-        return 6.0 * pi * viscosity_pa_s * (given.radius_m or 0.0)
+        return STOKES * viscosity_pa_s * (given.radius_m or 0.0)
 
     def _beads_of(self, kind: KindSection) -> np.ndarray:
         """(n,) mask of the beads of a kind by own id."""
@@ -457,7 +465,7 @@ class BeadSpecies(Species[BeadsSection]):
         told += [] if self._table is None else list(without_effect(self.section, self._table))
         if self.beads.kt == 0.0:
             told.append("without fluid.temperature_k beads do not diffuse; give it, unless they shall only drift")
-        told += self._heated_by_fluid()
+        told += self._heated_by_fluid() + self._smaller_than_asked()
         if len(self.topology.bonds) and not self.topology.chains:
             told.append("some bonds make rings or branches, so that no sizes of chains are told")
         return tuple(told)
@@ -478,6 +486,26 @@ class BeadSpecies(Species[BeadsSection]):
             f"they become about {100.0 * excess:.2g} % hotter than the fluid, {kelvin * (1.0 + excess):.4g} K instead"
             f" of {kelvin:.4g} K: with coupling = {ONE_WAY!r} the fluctuations of the fluid drive them beside their own"
             f" noise; set coupling = {BOTH!r}, or remove [fluctuating]"
+        ]
+
+    def _smaller_than_asked(self) -> list[str]:
+        """A warning if beads with a radius, which drag the fluid along, drift through it as much smaller spheres."""
+        beads, section, case = self.beads, self.section, self.case
+        radius_m = max(section.radius_m or 0.0, *(kind.radius_m or 0.0 for kind in section.kinds), 0.0)
+        if beads.coupling != BOTH or radius_m == 0.0 or lattice_named(case.lattice.name).dimension == 2:
+            return []
+        friction = STOKES * radius_m / self.header.spacing_m
+        drag = drifting_friction(friction, beads.kernel)
+        if drag > LEAST_DRAG * friction:
+            return []
+        pascal_m_s = case.fluid.density_kg_m3 * case.fluid.viscosity_m2_s * self.header.spacing_m
+        needed = 1.0 / friction - LONE_MOBILITY[beads.kernel]
+        remedy = "set coupling = 'one-way', if they need not act on the fluid, or take larger voxels"
+        if needed > 0.0:
+            remedy = f"set friction_kg_s = {pascal_m_s / needed:.4g} in place of radius_m"
+        return [
+            f"far from walls they drift as spheres of {radius_m * drag / friction:.3g} m, not of radius_m ="
+            f" {radius_m:.3g} m: the fluid that a bead drags along moves with it; {remedy}"
         ]
 
     def observers(self, view, folder, resume_step):

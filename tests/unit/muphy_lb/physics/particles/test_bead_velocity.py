@@ -5,7 +5,7 @@ import pytest
 
 from muphy_lb.base.units import BOLTZMANN_J_K
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.physics.particles.beads.checks import excess_temperature
+from muphy_lb.physics.particles.beads.checks import drifting_friction, excess_temperature
 from muphy_lb.physics.particles.beads.observers import BeadSeries
 from muphy_lb.run.solver import Solver
 
@@ -50,6 +50,24 @@ def test_beads_that_are_pulled_move_with_force_over_friction(coupling, substeps,
 def test_the_heat_of_a_fluid_that_does_not_notice_is_that_which_was_measured(kernel, measured):
     """600 beads of mass 1 in a box of 16 voxels, 4000 steps: +- 0.0017."""
     assert excess_temperature(0.1, 1.0, 1 / 6, kernel, 3) == pytest.approx(measured, rel=0.1)
+
+
+@pytest.mark.parametrize(("kernel", "drifting"), [("linear", 0.2150), ("point", 0.1664)])
+def test_beads_that_drift_as_smaller_spheres_than_asked_are_told_with_the_friction_that_does(kernel, drifting):
+    """Measured in a box of 32 voxels, its images taken off (Hasimoto): 0.2149 and 0.1724 voxels in place of 0.3, and
+    0.2998 and 0.3205 with the friction that is told."""
+    asked = {"friction_kg_s": None, "radius_m": 0.3, "kernel": kernel}
+    (told,) = drifts_told(asked)
+    assert f"spheres of {drifting:.3g} m, not of radius_m = 0.3 m" in told
+    friction = float(told.split("friction_kg_s = ")[1].split()[0])
+    assert drifting_friction(6.0 * friction, kernel) == pytest.approx(6.0 * np.pi * 0.3, rel=1e-3)
+    for fitting in ({"friction_kg_s": friction}, asked | {"coupling": "one-way"}, asked | {"radius_m": 0.03}):
+        assert not drifts_told(fitting)
+    assert drifts_told(asked | {"radius_m": 3.0})[0].endswith("or take larger voxels")
+
+
+def drifts_told(keys) -> list[str]:
+    return [text for physics in beads_of(keys).physics for text in physics.warnings() if "they drift as" in text]
 
 
 def test_beads_that_a_fluctuating_fluid_heats_are_warned_of():
