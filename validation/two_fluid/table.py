@@ -11,7 +11,7 @@ from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Settings, absolute, case, relative
 from muphy_lb.validation.flows import lattice_simulation
-from muphy_lb.validation.two_fluid import pores, throats
+from muphy_lb.validation.two_fluid import drainage, pores, throats
 from muphy_lb.validation.two_fluid.common import NU, flows_of, phase_of, refuse_half
 
 TENSION = 0.01
@@ -372,5 +372,19 @@ def _two(settings: Settings, geometry, second, nu=NU, other=NU, angle=90.0, weig
     return lattice_simulation(settings, geometry, nu, two_fluid=two_fluid, **tables)
 
 
-CASES = (drop, layers, annulus, angle, curved_walls, entry, rise, rest, film, imbibition, *pores.CASES, *throats.CASES)
+CASES = (
+    drop,
+    layers,
+    annulus,
+    angle,
+    curved_walls,
+    entry,
+    rise,
+    rest,
+    film,
+    imbibition,
+    *pores.CASES,
+    *drainage.CASES,
+    *throats.CASES,
+)
 SHARED = pores.SHARED
