@@ -187,7 +187,7 @@ def invaded(pores: Reference, radii: np.ndarray, room: int, at_once: bool = Fals
     """
     fluid, widest, fine = pores
     reached, taken, trapped, seen = (np.zeros_like(fluid) for _ in range(4))
-    shares, every = [], fluid.size + 1 if at_once else int(LOOK_AFTER * fluid.sum())
+    shares, every = [], fluid.size + 1 if at_once else 1 + int(LOOK_AFTER * fluid.sum())
     seen[:, :, 0] = fluid[:, :, 0]
     front = [(-widest[z, y, 0], z, y, 0) for z, y in np.argwhere(seen[:, :, 0])]
     heapify(front)
