@@ -42,8 +42,9 @@ BEFORE_ROOMS = 8
 LAYERS = ((40, (0.215, 0.172, 0.141, 0.115)),)
 HALF_GAPS = (0.2, 0.164, 0.134, 0.11)  # of the throats in these layers, over the distance of the disks
 #: Radius of the disks and half the gap between them, contact angle; places of a disk among voxels, speed in the gap.
-THROATS, QUICK_THROATS = (((12, 6), 30.0), ((12, 6), 60.0), ((12, 6), 10.0)), (((6, 3), 30.0),)
-DISK_PLACES, QUICK_DISK_PLACES, THROAT_SPEED, THROAT_TOLERANCE = (0.0, 0.3, 0.5), (0.3,), 1e-3, 0.05
+THROATS = (*product(((12, 6), (12, 3)), (10.0, 30.0, 60.0)), ((24, 6), 30.0))
+QUICK_THROATS = (((6, 3), 30.0),)
+DISK_PLACES, QUICK_DISK_PLACES, THROAT_SPEED, THROAT_TOLERANCE = (0.0, 0.3, 0.5), (0.3,), 1e-3, 0.03
 
 
 class Reference(NamedTuple):
