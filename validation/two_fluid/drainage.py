@@ -311,10 +311,12 @@ def _holds(settings: Settings, radius: int, half: int, degrees: float, at: float
     ends = [{"name": "inlet", "velocity_m_s": speed, "second_fluid": 1.0}, {"name": "outlet", "pressure_pa": 0.0}]
     start = _fluids(degrees) | up_to(centre[0] - 0.35 * radius)
     flow, trace = displacing(settings, build_nodes(with_ends(voxels, "x", "open")), ends, start, NU), [0.0]
-    while len(trace) < 60 or trace[-1] > 0.95 * max(trace[30:]):
-        flow.step(int(0.4 / (speed * width)))
+    volume = 0.4  # that enters until one looks again
+    to_the_gap = int(0.7 * radius * half / volume)
+    while len(trace) < to_the_gap or trace[-1] > 0.95 * max(trace[to_the_gap // 2 :]):
+        flow.step(int(volume / (speed * width)))
         trace.append(on_root(flow.openings())["inlet"].mean_pressure_pa)
-    return max(trace[30:]) / held(radius, half, degrees)
+    return max(trace[to_the_gap // 2 :]) / held(radius, half, degrees)
 
 
 CASES = (drainage, throats)
