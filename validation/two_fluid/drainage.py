@@ -59,7 +59,7 @@ class Reference(NamedTuple):
 @dataclass(frozen=True)
 class Drained:
     """A flow that drains: its name, contact angle, pores (nz, ny, nx), length of the rooms at both ends, distance of
-    the disks, what menisci do in it, and its radius of a meniscus over that of the sphere or disk of an opening."""
+    the disks, and how wide it is for menisci."""
 
     name: str
     degrees: float
@@ -74,7 +74,7 @@ class Drained:
         return 1 if self.fluid.shape[0] == 1 else 2
 
 
-@case("two-fluid-drainage", "morphological opening (Hilpert, Miller 2001) in order; exact menisci between disks")
+@case("two-fluid-drainage", "morphological opening (Hilpert, Miller 2001); exact menisci between disks, in order")
 def drainage(settings: Settings) -> Iterator:
     """The drained share of pores at rising pressures, beside that which disks or spheres reach from the inlet, and that
     of exact menisci.
