@@ -1,16 +1,15 @@
 """Two fluids that displace each other in pores, against exact and published numbers: the jump of a meniscus out of a
-slit, drainage by steps of pressure against morphological opening, regimes of displacement (Lenormand, Touboul, Zarcone,
+slit, regimes of displacement (Lenormand, Touboul, Zarcone,
 J. Fluid Mech. 189, 165 (1988); Huang, Huang, Lu, Phys. Rev. E 90 (2014)), drops of a T-junction (Garstecki, Fuerstman,
 Stone, Whitesides, Lab Chip 6, 437 (2006)), and bits that depend neither on restarts nor on axes nor on ranks."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from heapq import heapify, heappop, heappush
 from itertools import pairwise, product
 
 import numpy as np
-from scipy.ndimage import distance_transform_edt, label
+from scipy.ndimage import label
 
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve
@@ -18,7 +17,6 @@ from muphy_lb.geometry.shapes.shape_parts import end_openings, flags_where, with
 from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.changes import changed
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Settings, absolute, case, relative
 from muphy_lb.validation.flows import lattice_simulation
@@ -26,17 +24,6 @@ from muphy_lb.validation.two_fluid.common import NU, phase_of, refuse_half
 
 TENSION = 0.05  # so that capillary numbers are small and steps few
 JUMP, QUICK_JUMP, JUMP_ANGLE, JUMP_TOLERANCE = (24, 48, 60, 4e-4), (12, 24, 40, 5e-4), 60.0, 0.05
-DRAINING_ANGLE, DRAINED_TOLERANCE, SAME = 30.0, 0.05, 1e-3
-BETWEEN = 24  # radii from the first to the last one, at which fluid may lose its way
-RADII = (0.24, 0.16, 0.14, 0.12, 0.10, 0.08)  # of disks that enter, over the distance of those of the rock
-#: Distance of the disks, most steps at a pressure, radii. Quick: a pressure at which rooms are entered, and no throat.
-LOOK_AFTER = 2e-3  # share of the pores that is invaded until fluid that has lost its way is looked for
-#: The same of rooms in space; radii at which opening at once and in order are alike.
-ROOMS_ANGLE = 10.0  # a meniscus at the end of a throat holds 2 sigma / r, whatever the angle
-ROOMS: tuple[tuple[int, int, tuple[float, ...]], ...] = ((24, 80_000, (0.38, 0.32, 0.26, 0.2, 0.15)),)
-BEFORE_ROOMS = 8
-ROCKS: tuple[tuple[int, int, tuple[float, ...]], ...] = (40, 60_000, RADII), (64, 100_000, RADII)
-QUICK_ROCKS: tuple[tuple[int, int, tuple[float, ...]], ...] = ((16, 16_000, RADII[:1]),)
 #: Name, viscosity of the fluid that enters over that of the other, capillary number of what enters, tension.
 REGIMES = ("stable", 10.0, 0.03, 0.01), ("capillary fingers", 1.0, 1e-3, 0.1), ("viscous fingers", 0.02, 6e-4, 0.018)
 #: Width and depth, ratios of the flows. Quick: a plane, in which threads do not break.
@@ -94,134 +81,24 @@ def jump(settings: Settings) -> Iterator:
     yield relative(f"H = {narrow}, {wide}: fall of the pressure", exact, before - behind, JUMP_TOLERANCE)
 
 
-@case("two-fluid-drainage", "morphological opening (Hilpert, Miller, Adv. Water Resour. 24, 243 (2001)), in order")
-def drainage(settings: Settings) -> Iterator:
-    """The drained share of pores at rising pressures, beside that which disks or spheres reach from the inlet.
-
-    Their radius is sigma cos(theta) / p in a plane and 2 sigma cos(theta) / p in space (:func:`invaded`).
-    """
-    refuse_half(settings)
-    for pitch, most, radii in QUICK_ROCKS if settings.quick else ROCKS:
-        fluid = rock(pitch, 4, 5, 0.32 * pitch, pitch // 2)[None]
-        yield from _drainage(settings, f"disks {pitch} apart", fluid, (pitch, pitch // 2), radii, most)
-    for pitch, most, radii in () if settings.quick else ROOMS:
-        fluid = rooms(pitch, 2, 4, BEFORE_ROOMS)
-        yield from _drainage(settings, f"rooms {pitch} apart", fluid, (pitch, BEFORE_ROOMS), radii, most)
-
-
-def _drainage(settings: Settings, name: str, fluid: np.ndarray, sizes, radii: tuple[float, ...], most: int) -> Iterator:
-    """Rows of a rock (nz, ny, nx) between rooms. ``sizes``: pitch, and length of these rooms; ``radii``: over it."""
-    pitch, room = sizes
-    ends = [{"name": "inlet", "pressure_pa": 0.0, "second_fluid": 1.0}]
-    ends += [{"name": "outlet", "pressure_pa": 0.0, "blocks_second": True}]
-    degrees, curvatures, lattice = (DRAINING_ANGLE, 1, "D2Q9") if fluid.shape[0] == 1 else (ROOMS_ANGLE, 2, "D3Q19")
-    start = {"contact_angle_deg": degrees} | up_to(room - 3.0)
-    flow = displacing(settings, between_ends(fluid), ends, start, lattice={"name": lattice})
-    x = places(flow)[:, 0]
-    inside = (x >= room) & (x < fluid.shape[2] - room)
-    path = _between(np.array(radii) * pitch)
-    shares = invaded(fluid, path, slice(room, -room)), invaded(fluid, path, slice(room, -room), at_once=True)
-    for radius, share, at_once in zip(path, *shares, strict=True):
-        pressure = curvatures * TENSION * np.cos(np.deg2rad(degrees)) / radius
-        flow = changed(flow, {"openings.inlet.pressure_pa": float(pressure)})
-        found = _rested(flow, inside, most)
-        if np.isclose(radius, np.array(radii) * pitch).any():
-            text = f"{name}, radius {radius:.3g}: drained (all at once {at_once:.2f})"
-            yield absolute(text, share, found, DRAINED_TOLERANCE)
-
-
-def _between(radii: np.ndarray) -> np.ndarray:
-    """(m,) radii that fall, and ``BETWEEN`` others from the first to the last one."""
-    between = np.geomspace(radii.max(), radii.min(), BETWEEN) if len(radii) > 1 else radii[:0]
-    return np.unique(np.concatenate([radii, between[1:-1]]))[::-1]
-
-
-def _rested(flow: Solver, inside: np.ndarray, most: int) -> float:
-    """Saturation of the second fluid at some nodes once it stays, or after so many steps."""
-    before, now = -1.0, 0.0
-    for _ in range(20):
-        flow.step(most // 20)
-        before, now = now, float((0.5 - 0.5 * phase_of(flow))[inside].mean())
-        if abs(now - before) < SAME / 10:
-            break
-    return now
-
-
 def rock(pitch: int, n_across: int, n_along: int, radius: float, room: int) -> np.ndarray:
     """(ny, nx) pores between disks of several radii on a triangular lattice that is shaken, between two rooms."""
-    rng, columns = np.random.default_rng(3), 0.866 * pitch * np.arange(n_along)
-    fluid = np.ones((n_across * pitch, int(columns[-1] + pitch) + 2 * room), dtype=bool)
+    fluid = np.ones((n_across * pitch, int(0.866 * pitch * (n_along - 1) + pitch) + 2 * room), dtype=bool)
     y, x = np.indices(fluid.shape)
-    for i, j in product(range(n_along), range(n_across + 1)):
-        shaken = np.array([columns[i] + 0.5 * pitch + room, (j - 0.5 * (i % 2)) * pitch])
-        shaken += rng.uniform(-0.12, 0.12, 2) * pitch
-        fluid &= (x - shaken[0]) ** 2 + (y - shaken[1]) ** 2 > (radius * rng.uniform(0.8, 1.2)) ** 2
+    for x_0, y_0, own in disks_of_rock(pitch, n_across, n_along, radius, room):
+        fluid &= (x - x_0) ** 2 + (y - y_0) ** 2 > own**2
     fluid[[0, -1]] = False
     return fluid
 
 
-def rooms(pitch: int, n_across: int, n_along: int, before: int) -> np.ndarray:
-    """(nz, ny, nx) round rooms on a cubic lattice, joined by round throats, which become narrower along x by a fifth
-    and more, so that no pressure takes two layers at once."""
-    rng = np.random.default_rng(3)
-    fluid = np.zeros((n_across * pitch, n_across * pitch, n_along * pitch + 2 * before), dtype=bool)
-    fluid[..., :before] = fluid[..., -before:] = True
-    places_of = np.ogrid[tuple(slice(0, n) for n in fluid.shape)]
-    for cell in product(range(n_across), range(n_across), range(n_along)):
-        centre = (np.array(cell) + 0.5) * pitch + np.array([0, 0, before])  # on a node, as are centres of spheres
-        away = [(place - x) for place, x in zip(places_of, centre, strict=True)]
-        fluid |= sum(x**2 for x in away) < (0.42 * pitch) ** 2
-        for axis in range(3):
-            radius = pitch * (0.35 - 0.06 * cell[2]) * rng.uniform(0.97, 1.03)
-            beside = sum(x**2 for other, x in enumerate(away) if other != axis) < radius**2
-            begins = cell[axis] > 0 or axis == 2
-            ends = pitch if axis == 2 and cell[2] == n_along - 1 else 0
-            fluid |= beside & (away[axis] >= (-pitch if begins else 0)) & (away[axis] <= ends)
-    return fluid
-
-
-def invaded(fluid: np.ndarray, radii: np.ndarray, inside: slice, at_once: bool = False) -> np.ndarray:
-    """Share of the pores (nz, ny, nx) that disks or spheres of falling radii reach from the inlet, the widest places
-    first, but where the other fluid has lost its way to the outlet before; uses nothing of the package. ``at_once``:
-    all places that a radius reaches are taken before what has lost its way is looked for, as an opening takes them."""
-    around = [(int(size > 1),) * 2 for size in fluid.shape[:2]] + [(0, 0)]  # walls beside the box
-    own = tuple(slice(before, before + size) for (before, _), size in zip(around, fluid.shape, strict=True))
-    depth = distance_transform_edt(np.pad(fluid, around))[own] - 0.5
-    reached, drained, trapped = (np.zeros_like(fluid) for _ in range(3))
-    seen, shares, every = np.zeros_like(fluid), [], fluid.size + 1 if at_once else int(LOOK_AFTER * fluid.sum())
-    seen[:, :, 0] = fluid[:, :, 0]
-    front = [(-depth[z, y, 0], z, y, 0) for z, y in np.argwhere(seen[:, :, 0])]
-    heapify(front)
-
-    def take(radius: float, wide: np.ndarray) -> None:
-        """Fluid without a way out is trapped, if part of it is wide."""
-        drained[fluid & (distance_transform_edt(~reached) <= radius + 0.5) & ~trapped] = True
-        left, _ = label(fluid & ~drained)
-        lost = np.setdiff1d(left[wide], left[..., -1])
-        trapped[np.isin(left, lost[lost > 0])] = True
-
-    for radius in radii:
-        n_new = 0
-        while front and -front[0][0] >= radius:
-            place = heappop(front)[1:]
-            if trapped[place]:
-                continue
-            reached[place], n_new = True, n_new + 1
-            for near in _unseen(place, fluid, seen):
-                heappush(front, (-depth[near], *near))
-            if n_new % every == every - 1:
-                take(radius, depth >= radius)
-        take(radius, fluid)
-        shares.append(drained[..., inside].sum() / fluid[..., inside].sum())
-    return np.array(shares)
-
-
-def _unseen(place: tuple[int, ...], fluid: np.ndarray, seen: np.ndarray) -> list[tuple[int, ...]]:
-    """Places of pores around one that had not been seen; they have now."""
-    around = tuple(slice(max(x - 1, 0), x + 2) for x in place)
-    found = np.argwhere(fluid[around] & ~seen[around]) + [each.start for each in around]
-    seen[around] |= fluid[around]
-    return [tuple(each) for each in found.tolist()]
+def disks_of_rock(pitch: int, n_across: int, n_along: int, radius: float, room: int) -> np.ndarray:
+    """(m, 3) places x, y and radii of the disks of :func:`rock`."""
+    rng, columns, disks = np.random.default_rng(3), 0.866 * pitch * np.arange(n_along), []
+    for i, j in product(range(n_along), range(n_across + 1)):
+        shaken = np.array([columns[i] + 0.5 * pitch + room, (j - 0.5 * (i % 2)) * pitch])
+        shaken += rng.uniform(-0.12, 0.12, 2) * pitch
+        disks.append((*shaken, radius * rng.uniform(0.8, 1.2)))
+    return np.array(disks)
 
 
 @case("two-fluid-regimes", "Lenormand et al., J. Fluid Mech. 189, 165 (1988): a front, capillary and viscous fingers")
@@ -352,5 +229,5 @@ def _drained(settings: Settings, pores: np.ndarray, n_steps: int, stop: int = 0,
     return settings.communicator.broadcast(box)
 
 
-CASES = (jump, drainage, regimes, junction, bits)
+CASES = (jump, regimes, junction, bits)
 SHARED = ("two-fluid-bits",)
