@@ -103,9 +103,13 @@ def _place_and_size(library: str) -> str:
 NEWEST_TRIED = (0, 30)
 
 
-def kernel_jit(function):
-    """``cuda.jit`` for a kernel; its compiled code is kept on disk, if this version of the compiler is known."""
-    kernel = cuda.jit(function)
+def kernel_jit(function, registers: int | None = None):
+    """``cuda.jit`` for a kernel, with at most so many registers a thread if they are given; its compiled code is kept
+    on disk, if this version of the compiler is known."""
+    if registers is None or SIMULATOR:
+        kernel = cuda.jit(function)
+    else:
+        kernel = cuda.jit(function, max_registers=registers)
     if SIMULATOR or getattr(cuda, "implementation", "") != "NVIDIA" or not _keeps_kernels():
         return kernel
 

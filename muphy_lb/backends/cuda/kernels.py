@@ -190,14 +190,15 @@ def at_nodes(backend, update, access: records.NodeAccess, nodes: NodeRange, valu
         tables.append(table.addresses)
     where = arriving, populations_of(stored) if stored else None, table.n_neighbours if table else 0
     at_node = stage_skeletons.at_node(operators, *where, backend.lattice, backend.precision)
-    return _over(backend, at_node, tuple(tables), nodes, values)
+    registers = update.registers if backend.precision.real is np.float32 else None
+    return _over(backend, at_node, tuple(tables), nodes, values, registers)
 
 
-def _over(backend, at, tables: tuple, nodes: NodeRange, values):
+def _over(backend, at, tables: tuple, nodes: NodeRange, values, registers: int | None = None):
     """Launch of a device function at the nodes of a range, or at the chosen ones."""
     where, skeletons = nodes.where, stage_skeletons
     if where is None:
-        kernel, arguments = skeletons.over_range(at), (tables, *_bounds(nodes), values)
+        kernel, arguments = skeletons.over_range(at, registers), (tables, *_bounds(nodes), values)
         return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue, block=LISTED_BLOCK)
     if where.among or where.array.dtype.itemsize > 1:
         return _over_chosen(backend, skeletons.over_chosen(at), (tables,), nodes, (values,))

@@ -284,16 +284,15 @@ def _with_arriving(layer, arriving: Arriving, collisions, lattice, precision):
 
 
 @cache
-def over_range(at):
-    """Call a function of :func:`at_node` for the nodes of a range."""
+def over_range(at, registers: int | None = None):
+    """Call a function of :func:`at_node` for the nodes of a range, with at most so many registers a thread."""
 
-    @kernel_jit
     def kernel(tables, first, last, values):
         n = np.uint32(first + cuda.grid(1))
         if n < last:
             at(tables, n, values)
 
-    return kernel
+    return kernel_jit(kernel, registers)
 
 
 @cache

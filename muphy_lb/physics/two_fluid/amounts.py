@@ -31,6 +31,7 @@ from muphy_lb.physics.two_fluid.operators import (
     DRIFT,
     ENTERING,
     FIRST,
+    INTERFACE,
     MIXING,
     NEW_FIRST,
     NEW_MIXING,
@@ -61,7 +62,7 @@ ALMOST_FIRST = 0.9
 """Phase of a node below which a porous plate is closed to it."""
 
 
-GATHERED = 6
+GATHERED = 4
 """Numbers that a node gathers beyond each link."""
 
 
@@ -111,30 +112,33 @@ def _advance(neighbours, n, lattice, parameters):
 
 
 def _advance_node(lattice, precision, jit, at):
-    """All is read before anything depends on what was read, so that a thread waits for memory once."""
+    """All is read before anything depends on what was read, so that a thread waits for memory once, and what presses
+    the fluids apart behind it, near interfaces alone."""
     real, one = precision.real, precision.real(1)
     first, second, mixing = (at[name] for name in (FIRST, SECOND, MIXING))
     new_first, new_second, new_mixing = (at[name] for name in (NEW_FIRST, NEW_SECOND, NEW_MIXING))
     phase, wider_phase, entering = at[PHASE], at[WIDER_PHASE], at[ENTERING]
     flow_x, flow_y, flow_z = (at[name] for name in MOMENTUM_FIELDS)
-    normal_x, normal_y, normal_z = (at[name] for name in NORMAL)
-    drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
-    links, known, root = axis_links(lattice), known_node(precision, jit), root_node(precision, jit)
+    interface, links, root = at[INTERFACE], axis_links(lattice), root_node(precision, jit)
     mixing_of, is_kept_back = _mixing_node(precision, jit), _kept_back_node(lattice, precision, jit, at)
-    gathered = _joined([_gathered_node(link, jit, at) for link in links], jit)
-    lost = _summed([_lost_node(link, part, lattice, precision, jit) for part, link in enumerate(links)], jit)
-    through_openings = _summed([_opened_node(link, part, precision, jit) for part, link in enumerate(links)], jit)
-    lowest = _lowest_node(len(links), jit)
+    join, added_up = jit(lambda a, b: a + b), jit(lambda a, b: (a[0] + b[0], a[1] + b[1]))
+    gathered = _folded(join, [_gathered_node(link, jit, at) for link in links], jit)
+    lost = _folded(added_up, [_lost_node(link, k, lattice, precision, jit) for k, link in enumerate(links)], jit)
+    opened = [_opened_node(link, k, precision, jit) for k, link in enumerate(links)]
+    through_openings = _folded(added_up, opened, jit)
+    pressed = _folded(join, [_pressed_node(link, lattice, precision, jit, at) for link in links], jit)
+    lowest = _folded(jit(lambda a, b: min(a, b)), [_part_node(GATHERED * k, jit) for k in range(len(links))], jit)
+    bits_of = _folded(jit(lambda a, b: a | b), [_part_node(GATHERED * k + 3, jit) for k in range(len(links))], jit)
+    nothing = (precision.real(0),) * len(links)
 
     def advance(neighbours, n, parameters):
         a, b = parameters[first][n], parameters[second][n]
         flow = parameters[flow_x][n], parameters[flow_y][n], parameters[flow_z][n]
-        normal = parameters[normal_x][n], parameters[normal_y][n], parameters[normal_z][n]
-        drift = parameters[drift_x][n], parameters[drift_y][n], parameters[drift_z][n]
-        beside = gathered(neighbours, parameters)
-        own, mixed = (real(a), real(b)), parameters[mixing][n]
-        unit = known(normal[0]), known(normal[1]), known(normal[2])
-        lost_a, lost_b = lost(own, flow, (unit, drift, mixed), beside)
+        bits, beside = parameters[interface][n], gathered(neighbours, parameters)
+        own, both = (real(a), real(b)), nothing
+        if bits | bits_of(beside):
+            both = pressed(neighbours, n, parameters)
+        lost_a, lost_b = lost(own, flow, both, beside)
         a -= lost_a
         b -= lost_b
         if lowest(beside) == OPENING and not is_kept_back(n, parameters):
@@ -158,59 +162,68 @@ def _mixing_node(precision, jit):
 
 
 def _gathered_node(link: tuple[int, int, float], jit, at):
-    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link and how they mix, and the flow,
-    the normal and the relative velocity along it there."""
+    """Node function ``(neighbours, parameters)``: amounts of both fluids beyond a link, and the flow along it and the
+    bits of ``INTERFACE`` there."""
     k, axis, _ = link
-    first, second, mixing, flow = at[FIRST], at[SECOND], at[MIXING], at[MOMENTUM_FIELDS[axis]]
-    normal, drift = at[NORMAL[axis]], at[DRIFT[axis]]
+    first, second, flow, interface = at[FIRST], at[SECOND], at[MOMENTUM_FIELDS[axis]], at[INTERFACE]
 
     def gathered(neighbours, parameters):
         near = neighbours[k]
-        along = parameters[flow][near], parameters[normal][near], parameters[drift][near]
-        return parameters[first][near], parameters[second][near], parameters[mixing][near], *along
+        amounts = parameters[first][near], parameters[second][near]
+        return *amounts, parameters[flow][near], parameters[interface][near]
 
     return jit(gathered)
 
 
-def _joined(functions, jit):
-    """Node function that joins the tuples that others return."""
+def _pressed_node(link: tuple[int, int, float], lattice, precision, jit, at):
+    """Node function ``(neighbours, n, parameters)``: P_q of a link along its axis, as a tuple of one. All is read ahead
+    of the condition."""
+    k, axis, _ = link
+    real, mixing, normal, drift = precision.real, at[MIXING], at[NORMAL[axis]], at[DRIFT[axis]]
+    half, one, sixth, sharpness = real(0.5), real(1), real(1.0 / 6.0), real(SHARPNESS)
+    per_drift = real(0.5 / float(scalar_lattice(lattice.dimension).cs2))
+    least, known = real(LEAST_MIXING * UNITS[precision.real]), known_node(precision, jit)
+
+    def pressed(neighbours, n, parameters):
+        near = neighbours[k]
+        mixed, beyond = parameters[mixing][n], parameters[mixing][near]
+        own_normal, other = parameters[normal][n], parameters[normal][near]
+        drifts = parameters[drift][n] + parameters[drift][near]
+        x = half * sharpness * (known(own_normal) + known(other))
+        both = x * (one + x * x * sixth)
+        mixed *= beyond
+        if mixed > least:
+            both += per_drift * drifts
+        return (both * mixed,)
+
+    return jit(pressed)
+
+
+def _folded(join, functions, jit):
+    """Node function that joins what others return for the same arguments, two at a time."""
     head, *others = functions
     if not others:
         return head
-    rest = _joined(others, jit)
-    return jit(lambda neighbours, parameters: head(neighbours, parameters) + rest(neighbours, parameters))
+    rest = _folded(join, others, jit)
+    return jit(lambda *given: join(head(*given), rest(*given)))
 
 
-def _lowest_node(n_links: int, jit):
-    """Node function ``(beside)``: the lowest amount of the first fluid beyond the links of a node."""
-    if n_links == 1:
-        return jit(lambda beside: beside[0])
-    head, rest = GATHERED * (n_links - 1), _lowest_node(n_links - 1, jit)
-    return jit(lambda beside: min(beside[head], rest(beside)))
+def _part_node(k: int, jit):
+    """Node function ``(beside)``: one of its numbers."""
+    return jit(lambda beside: beside[k])
 
 
 def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, jit):
     """Node function ``(own, flow, pressed, beside)``: the units of both fluids that a node loses through one of its
-    links along axes to the node beyond, from its amounts, its flow, what presses them apart along the axes, and what
+    links along axes to the node beyond, from its amounts, its flow, what presses them apart along the links, and what
     was gathered beyond all links."""
     _, axis, along_axis = link
-    real, integer = precision.real, INTEGERS[precision.real]
-    sign, half, one = real(along_axis), real(0.5), real(1)
-    sixth, sharpness = real(1.0 / 6.0), real(SHARPNESS)
-    per_drift = real(0.5 / float(scalar_lattice(lattice.dimension).cs2))
-    least = real(LEAST_MIXING * UNITS[precision.real])
-    parts = (GATHERED * number + part for part in range(GATHERED))
-    of_first, of_second, of_mixing, of_flow, of_normal, of_drift = parts
-    known, sent = known_node(precision, jit), _sent_node(lattice, precision, jit)
+    real, integer, sign = precision.real, INTEGERS[precision.real], precision.real(along_axis)
+    of_first, of_second, of_flow, _ = (GATHERED * number + part for part in range(GATHERED))
+    sent = _sent_node(lattice, precision, jit)
 
     def lost(own, flow, pressed, beside):
-        a, b, (normal, drift, mixed) = real(beside[of_first]), real(beside[of_second]), pressed
-        x = half * sharpness * (normal[axis] + known(beside[of_normal]))
-        both = x * (one + x * x * sixth)
-        mixed *= beside[of_mixing]
-        if mixed > least:
-            both += per_drift * (drift[axis] + beside[of_drift])
-        both *= mixed
+        a, b, both = real(beside[of_first]), real(beside[of_second]), pressed[number]
         sent_a, sent_b = sent(own[0], own[1], sign * flow[axis], sign * both)
         got_a, got_b = sent(a, b, -sign * beside[of_flow], -sign * both)
         is_there = integer(beside[of_first] > LEAST_AMOUNT)  # a product, since a branch here keeps links apart
@@ -259,29 +272,15 @@ def _sent_node(lattice, precision, jit):
     return jit(sent)
 
 
-def _summed(functions, jit):
-    """Node function that adds up the pairs that others return."""
-    head, *others = functions
-    if not others:
-        return head
-    rest = _summed(others, jit)
-
-    def both(own, flow, given, beside):
-        one_a, one_b = head(own, flow, given, beside)
-        more_a, more_b = rest(own, flow, given, beside)
-        return one_a + more_a, one_b + more_b
-
-    return jit(both)
-
-
 ADVANCE = Operator(
     "two-fluid-amounts",
     _advance,
     _advance_node,
     named(
         *(FIRST, SECOND, MIXING, NEW_FIRST, NEW_SECOND, NEW_MIXING),
-        *(PHASE, WIDER_PHASE, ENTERING, *MOMENTUM_FIELDS, *NORMAL, *DRIFT),
+        *(PHASE, WIDER_PHASE, ENTERING, INTERFACE, *MOMENTUM_FIELDS, *NORMAL, *DRIFT),
     ),
+    registers=56,  # the compiler takes 48, and lets fewer loads wait at a time
 )
 
 

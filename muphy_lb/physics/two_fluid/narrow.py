@@ -42,27 +42,25 @@ def _store(n, u, j, parameters):
 
 def _store_node(jit, at):
     x, y, z = (at[name] for name in MOMENTUM_FIELDS)
-    before_x, before_y, before_z = (at[name] for name in EARLIER)
+    earlier_x, earlier_y, earlier_z = (at[name] for name in EARLIER)
 
-    def store(n, is_narrow, state, parameters):
+    def store(n, seen, state, parameters):
+        is_narrow, before_x, before_y, before_z = seen
         jx, jy, jz = state[MOMENTUM], state[MOMENTUM + 1], state[MOMENTUM + 2]
-        if is_narrow:
-            mean_x, mean_y, mean_z = (
-                parameters[before_x][n] + jx,
-                parameters[before_y][n] + jy,
-                parameters[before_z][n] + jz,
-            )
-            parameters[before_x][n], parameters[before_y][n], parameters[before_z][n] = jx, jy, jz
-            parameters[x][n], parameters[y][n], parameters[z][n] = mean_x / 2, mean_y / 2, mean_z / 2
-        else:
-            parameters[x][n], parameters[y][n], parameters[z][n] = jx, jy, jz
+        parameters[x][n] = (before_x + jx) / 2 if is_narrow else jx
+        parameters[y][n] = (before_y + jy) / 2 if is_narrow else jy
+        parameters[z][n] = (before_z + jz) / 2 if is_narrow else jz
+        if is_narrow:  # last: a store to what has not arrived yet stops a multiprocessor of a GPU
+            parameters[earlier_x][n] = jx
+            parameters[earlier_y][n] = jy
+            parameters[earlier_z][n] = jz
 
     return jit(store)
 
 
 def _narrow_node(jit, at):
-    narrow = at[NARROW]
-    return jit(lambda n, parameters: parameters[narrow][n])
+    narrow, (x, y, z) = at[NARROW], (at[name] for name in EARLIER)
+    return jit(lambda n, parameters: (parameters[narrow][n], parameters[x][n], parameters[y][n], parameters[z][n]))
 
 
 STORE_CARRYING = Observer(

@@ -52,6 +52,8 @@ BEND = ("bend_x", "bend_y", "bend_z")
 fluid, kappa_1 the larger one, along e."""
 DRIFT = ("drift_x", "drift_y", "drift_z")
 COSINE, ENTERING, TENSION = "contact_cosine", "entering_share", "tension"
+INTERFACE, STEEP, ORIENTED = "interface", 1, 2
+"""Field of bits, and those of nodes where the phase is steep, and where there is a normal."""
 NOWHERE = 2.0
 """psi, the wider phase, and each component of the momentum where there is no node."""
 NO_NORMAL = 4.0
@@ -142,19 +144,18 @@ def _orient(neighbours, n, lattice, parameters):
     is_flat = size <= FLAT
     for name, component in zip(NORMAL, gradient, strict=True):
         parameters[name][n] = np.where(is_flat, NO_NORMAL, component / np.where(is_flat, 1.0, size))
-    unit = np.array([normal_or_0(parameters[name][n]) for name in NORMAL], dtype=float)
     steepness = np.where(is_flat, 0.0, STEEPENED * (1.0 - own * own) / (1.0 + own * own) ** 2 * size)
-    for name, component in zip(DRIFT, _drift(neighbours, n, unit, is_known, lattice, parameters), strict=True):
-        parameters[name][n] = np.where(steepness > 0.0, component, 0.0)
     parameters[STEEPNESS][n] = steepness
-    parameters[STRENGTH][n] = np.where(steepness > 0.0, parameters[STRENGTH][n], 0.0)
+    parameters[INTERFACE][n] = STEEP * (steepness > 0.0) + ORIENTED * ~is_flat
+    for name in (STRENGTH, *DRIFT):
+        parameters[name][n] = np.where(steepness > 0.0, parameters[name][n], 0.0)
 
 
-def _drift(neighbours, n, normal, is_known, lattice, parameters) -> np.ndarray:
+def _drift(neighbours, n, normal, lattice, parameters) -> np.ndarray:
     """(3, n) velocities of the first fluid less those of the second one."""
     links = [k for k, *_ in axis_links(lattice)]
     flow = [parameters[name] for name in MOMENTUM_FIELDS]
-    along = np.where(is_known[links], lattice.c[1:][links] @ normal, 0.0)
+    along = np.where(flow[0][neighbours[links]] < NOWHERE, lattice.c[1:][links] @ normal, 0.0)
     rise = np.array([(along * (each[neighbours[links]] - each[n])).sum(axis=0) for each in flow])
     rise *= APART / np.maximum((along**2).sum(axis=0), LEAST_WIDTH)
     drift = rise - (rise * normal).sum(axis=0) * normal
@@ -167,20 +168,30 @@ def root_node(precision, jit):
     return jit(lambda phase: real(math.sqrt(max(one - phase * phase, zero))))
 
 
-def _differences_node(lattice, precision, jit, wider_phase: int):
-    """Node function ``(neighbours, own, parameters)``: weighted sums over the neighbours that are there of vector times
-    difference of psi, of squares of the vector's components, and of their products. ``own`` is psi of the node.
+def _differences_node(lattice, precision, jit, wider_phase: int, wall_at):
+    """Node function ``(neighbours, n, own, had_none, parameters)``: whether a node without a normal, ``had_none``, is
+    so far from all interfaces that no difference of psi counts, the normal of the wall that ``wall_at(n, own,
+    parameters)`` reads, and, if not, weighted sums over the neighbours that are there of vector times difference of
+    psi, of squares of the vector's components, and of their products. ``own`` is psi of the node.
 
-    All neighbours are read before anything depends on one of them.
+    All is read before anything depends on a neighbour.
     """
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
-    zero, nowhere = real(0), real(NOWHERE)
+    zero, nowhere, least = real(0), real(NOWHERE), real(0.99 * FLAT / math.sqrt(3.0))
 
-    def sums(neighbours, own, parameters):
+    def sums(neighbours, n, own, had_none, parameters):
         beside = [zero] * count
         for k in range(count):
             beside[k] = parameters[wider_phase][neighbours[k]]
+        wall = wall_at(n, own, parameters)
+        if had_none and wall[0] == zero and wall[1] == zero and wall[2] == zero:
+            most = zero
+            for k in range(count):
+                if beside[k] < nowhere:
+                    most = max(most, abs(beside[k] - own))
+            if most < least:
+                return True, wall, (zero, zero, zero, zero, zero, zero, zero, zero, zero)
         gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
         for k in range(count):
             if beside[k] < nowhere:
@@ -194,35 +205,46 @@ def _differences_node(lattice, precision, jit, wider_phase: int):
                 xy += w[k + 1] * cx[k + 1] * cy[k + 1]
                 xz += w[k + 1] * cx[k + 1] * cz[k + 1]
                 yz += w[k + 1] * cy[k + 1] * cz[k + 1]
-        return gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz
+        return False, wall, (gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz)
 
     return jit(unroll(sums))
+
+
+def _wall_node(precision, jit, at):
+    """Node function ``(n, own, parameters)``: normal of the wall beside a node with psi ``own``, 0 where the fluids do
+    not mix."""
+    zero, one, trace = (precision.real(x) for x in (0.0, 1.0, TRACE))
+    x, y, z = (at[name] for name in WALL_NORMAL)
+
+    def wall(n, own, parameters):
+        if one - own * own > trace * (one + own * own):
+            return parameters[x][n], parameters[y][n], parameters[z][n]
+        return zero, zero, zero
+
+    return jit(wall)
 
 
 def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
     flat, share, least_width, steepened = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(STEEPENED)
-    none, trace = real(NO_NORMAL), real(TRACE)
+    none = real(NO_NORMAL)
     half_sharpness = real(0.5 * SHARPNESS)
     steepness, strength, cosine, wider_phase = (at[name] for name in (STEEPNESS, STRENGTH, COSINE, WIDER_PHASE))
-    x, y, z = (at[name] for name in NORMAL)
-    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
-    sums = _differences_node(lattice, precision, jit, wider_phase)
+    interface, (x, y, z) = at[INTERFACE], (at[name] for name in NORMAL)
+    sums = _differences_node(lattice, precision, jit, wider_phase, _wall_node(precision, jit, at))
     drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
-    drift = _drift_node(lattice, precision, jit, at)
 
     def orient(neighbours, n, parameters):
         own, had_none = parameters[wider_phase][n], parameters[x][n] >= none
-        wx, wy, wz = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
-        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = sums(neighbours, own, parameters)
-        if had_none and sx == zero and sy == zero and sz == zero:
+        is_flat, (wx, wy, wz), summed = sums(neighbours, n, own, had_none, parameters)
+        if is_flat:
             return
+        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = summed
         width_x, width_y, width_z = max(wide_x, least_width), max(wide_y, least_width), max(wide_z, least_width)
         per = one / (width_x * width_y * width_z)
         gx, gy, gz = per * sx * width_y * width_z, per * sy * width_x * width_z, per * sz * width_x * width_y
-        is_mixed = one - own * own > trace * (one + own * own)
-        if is_mixed and wx * wx + wy * wy + wz * wz > limit:
+        if wx * wx + wy * wy + wz * wz > limit:
             across = gx * wx + gy * wy + gz * wz
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
             along = tx * tx + ty * ty + tz * tz
@@ -241,14 +263,13 @@ def _orient_node(lattice, precision, jit, at):
             per, narrowed = one / size, one / (one + own * own)
             nx, ny, nz = gx * per, gy * per, gz * per
             steep = steepened * (one - own * own) * narrowed * narrowed * size
-        dx, dy, dz = zero, zero, zero
-        if steep > zero:
-            dx, dy, dz = drift(neighbours, n, nx, ny, nz, parameters)
-        else:
+        is_steep = steep > zero
+        if not is_steep:
             parameters[strength][n] = zero
-        parameters[drift_x][n] = dx
-        parameters[drift_y][n] = dy
-        parameters[drift_z][n] = dz
+            parameters[drift_x][n] = zero
+            parameters[drift_y][n] = zero
+            parameters[drift_z][n] = zero
+        parameters[interface][n] = (ORIENTED if size > flat else 0) | (STEEP if is_steep else 0)
         parameters[x][n] = nx
         parameters[y][n] = ny
         parameters[z][n] = nz
@@ -299,7 +320,7 @@ ORIENT = Operator(
     "two-fluid-normal",
     _orient,
     _orient_node,
-    named(WIDER_PHASE, STEEPNESS, STRENGTH, COSINE, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL),
+    named(WIDER_PHASE, STEEPNESS, STRENGTH, INTERFACE, COSINE, *NORMAL, *DRIFT, *WALL_NORMAL),
 )
 
 
@@ -330,6 +351,8 @@ def _draw(neighbours, n, lattice, parameters):
     distance = np.log(1.0 + PURE + phase) - np.log(1.0 + PURE - phase)
     carried = np.maximum(1.0 - _reach(lattice) * distance * divergence, 0.5)
     parameters[STRENGTH][n] = -parameters[TENSION] * divergence / carried * parameters[STEEPNESS][n]
+    for name, component in zip(DRIFT, _drift(neighbours, n, own, lattice, parameters), strict=True):
+        parameters[name][n] = component
 
 
 def _reach(lattice: Lattice) -> float:
@@ -445,7 +468,8 @@ def _draw_node(lattice, precision, jit, at):
     zero, half, reach, above = (real(x) for x in (0.0, 0.5, _reach(lattice), 1.0 + PURE))
     steepness, strength, tension, phase, cosine = (at[name] for name in (STEEPNESS, STRENGTH, TENSION, PHASE, COSINE))
     (x, y, z), (wall_x, wall_y, wall_z) = ([at[name] for name in names] for names in (NORMAL, WALL_NORMAL))
-    divergence = _divergence_node(lattice, precision, jit, at)
+    divergence, drift = _divergence_node(lattice, precision, jit, at), _drift_node(lattice, precision, jit, at)
+    drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
 
     def distance(phase):
         """Of fluids that are exchanged, alike to the last digit."""
@@ -457,12 +481,15 @@ def _draw_node(lattice, precision, jit, at):
 
     def draw(neighbours, n, parameters):
         steep, of_node = parameters[steepness][n], parameters[phase][n]
-        if steep > zero:
-            own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
-            wall = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
-            rise, width = divergence(neighbours, n, own_x, own_y, own_z, wall, parameters[cosine][n], parameters)
-            carried = max(width - reach * distance(of_node) * rise, half * width)
-            parameters[strength][n] = -parameters[tension] * steep * rise / carried
+        own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
+        wall = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
+        rise, width = divergence(neighbours, n, own_x, own_y, own_z, wall, parameters[cosine][n], parameters)
+        carried = max(width - reach * distance(of_node) * rise, half * width)
+        dx, dy, dz = drift(neighbours, n, own_x, own_y, own_z, parameters)
+        parameters[strength][n] = -parameters[tension] * steep * rise / carried
+        parameters[drift_x][n] = dx
+        parameters[drift_y][n] = dy
+        parameters[drift_z][n] = dz
 
     return jit(draw)
 
@@ -471,7 +498,7 @@ DRAW = Operator(
     "two-fluid-tension",
     _draw,
     _draw_node,
-    named(PHASE, STEEPNESS, STRENGTH, TENSION, COSINE, *NORMAL, *WALL_NORMAL, *BEND),
+    named(PHASE, STEEPNESS, STRENGTH, TENSION, COSINE, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL, *BEND),
 )
 
 

@@ -20,7 +20,7 @@ from muphy_lb.measure.displacement import Displacement
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, on_root, whole_nodes
 from muphy_lb.measure.permeability import rock_of
 from muphy_lb.model.flow import Flow
-from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, Stage, Value
+from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, Stage, Value, Where
 from muphy_lb.operators import MOMENTUM_FIELDS
 from muphy_lb.parallel import NodeGather, agreed_on_root
 from muphy_lb.physics.package import Physics
@@ -34,6 +34,7 @@ from muphy_lb.physics.two_fluid.operators import (
     DRIFT,
     ENTERING,
     FIRST,
+    INTERFACE,
     MIXING,
     MIXTURE,
     NEW_FIRST,
@@ -47,6 +48,7 @@ from muphy_lb.physics.two_fluid.operators import (
     PHASE,
     SECOND,
     SECOND_ACCELERATION,
+    STEEP,
     STEEPNESS,
     STRENGTH,
     SURFACE_FORCE,
@@ -190,8 +192,8 @@ class TwoFluid(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of two copies of both amounts and of how they mix, and of 24 numbers and a flag of a node."""
-        return 30.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize + 1.0
+        """Memory of two copies of both amounts and of how they mix, and of 24 numbers and two flags of a node."""
+        return 30.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize + 2.0
 
     def check(self, view) -> None:
         """Refuse outputs that know one viscosity only; find the walls."""
@@ -229,29 +231,30 @@ class TwoFluid(Physics):
         fluidity = [1.0 / (2.0 * viscosity / float(flow.lattice.cs2)) for viscosity in self.viscosities]
         fluid = replace(flow.fluid, rates=(*flow.fluid.rates, *fluidity), closure=MIXTURE)
         momentum: dict[str, Value] = {name: FieldValue(name) for name in MOMENTUM_FIELDS}
-        names = *ALTERNATING, PHASE, WIDER_PHASE, STEEPNESS, STRENGTH, *NORMAL, *DRIFT, ENTERING, COSINE
+        names = *ALTERNATING, PHASE, WIDER_PHASE, STEEPNESS, STRENGTH, INTERFACE, *NORMAL, *DRIFT, ENTERING, COSINE
         own: dict[str, Value] = {name: FieldValue(name) for name in (*names, *WALL_NORMAL, *BEND)} | momentum
         own |= {new: FieldValue(name, is_new=True) for name, new in ALTERNATING.items()} | {TENSION: self.tension}
-        beside = [f"{name}{AT_NEIGHBOURS}" for name in (WIDER_PHASE, *MOMENTUM_FIELDS)]
-        near = [f"{name}{AT_NEIGHBOURS}" for name in (*ALTERNATING, *MOMENTUM_FIELDS, *NORMAL, *DRIFT)]
+        around = [f"{name}{AT_NEIGHBOURS}" for name in (*NORMAL, *MOMENTUM_FIELDS)]
+        near = [f"{name}{AT_NEIGHBOURS}" for name in (*ALTERNATING, *MOMENTUM_FIELDS, *NORMAL, *DRIFT, INTERFACE)]
 
-        def stage(name: str, operator, reads, writes) -> Stage:
+        def stage(name: str, operator, reads, writes, where: Where | None = None) -> Stage:
             given = {parameter.name: own[parameter.name] for parameter in operator.parameters}
-            return Stage(name, (operator,), given, tuple(reads), tuple(writes))
+            return Stage(name, (operator,), given, tuple(reads), tuple(writes), where)
 
         stages = (
             stage("amounts", ADVANCE, (*near, ENTERING), (*ALTERNATING, PHASE, WIDER_PHASE)),
             stage(
                 "normal",
                 ORIENT,
-                (*beside, COSINE, *WALL_NORMAL),
-                (*NORMAL, *DRIFT, STEEPNESS, STRENGTH),
+                (WIDER_PHASE + AT_NEIGHBOURS, COSINE, *WALL_NORMAL),
+                (*NORMAL, *DRIFT, STEEPNESS, STRENGTH, INTERFACE),
             ),
             stage(
                 "tension",
                 DRAW,
-                (*(name + AT_NEIGHBOURS for name in NORMAL), PHASE, STEEPNESS, *BEND),
-                (STRENGTH,),
+                (*around, PHASE, STEEPNESS, *BEND),
+                (STRENGTH, *DRIFT),
+                Where(INTERFACE, STEEP),
             ),
         )
         read = {name: own[name] for name in (PHASE, STRENGTH, *NORMAL)}
@@ -288,6 +291,7 @@ class TwoFluid(Physics):
             *(Field(name, outside=outside, is_state=is_state) for name, outside, is_state in vectors),
             *(Field(name, is_state=True) for name in (STEEPNESS, STRENGTH)),
             Field(ENTERING, fixed=self._first_entering),
+            Field(INTERFACE, dtype=np.uint8, outside=0, is_state=True),
             Field(NARROW, dtype=np.uint8, fixed=partial(narrow_nodes, self._lattice)),
             *(Field(name, fixed=partial(self._at_walls, row)) for name, row in rows),
         )
@@ -311,7 +315,7 @@ class TwoFluid(Physics):
         """Amounts of the regions of the case."""
         full, phase = UNITS[self._real], self._initial_phase(view)
         first = np.rint(0.5 * (1.0 + phase) * full)
-        at_rest = dict.fromkeys((*DRIFT, *MOMENTUM_FIELDS, *EARLIER, STEEPNESS, STRENGTH), np.zeros(1))
+        at_rest = dict.fromkeys((*DRIFT, *MOMENTUM_FIELDS, *EARLIER, STEEPNESS, STRENGTH, INTERFACE), np.zeros(1))
         at_rest |= dict.fromkeys(NORMAL, np.full(1, NO_NORMAL))
         second = full - first
         return at_rest | {FIRST: first, SECOND: second, MIXING: mixing(first, second), PHASE: phase}
