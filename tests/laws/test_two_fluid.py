@@ -30,6 +30,7 @@ from muphy_lb.physics.two_fluid.structure import euler_number, structure
 from muphy_lb.physics.two_fluid.walls import wall_normals
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.two_fluid.table import circle, contact_angle, interface
+from muphy_lb.validation.two_fluid.throats import in_corners
 from tests.laws.smallest import THROUGH, merged, smallest
 
 TENSION = 0.01
@@ -683,6 +684,19 @@ def test_walls_around_the_image_count_beside_grains():
     place, normal, *_ = walls_of(fluid)
     above = (place[:, 1] == 11) & (place[:, 0] > 8) & (place[:, 0] < 21)
     assert normal[1, above].max() < -0.999
+
+
+def test_oil_between_two_corners_stays_on_the_wall():
+    """Surfaces of equal phase between both menisci lay flatter than the angle, and drew water along it (-0.39)."""
+    half, side = 12, 6
+    nodes = build_nodes(Voxels(np.full((1, 2 * half, 2 * half), FLUID, dtype=np.uint8)))
+    boxes = [{"box_m": box} for box in in_corners(half, side)]
+    own = {"contact_angle_deg": 20.0, "interfacial_tension_n_m": 0.05, "second": boxes}
+    solver = Solver(case_from_dict(merged(FLOW, {"geometry": channel(1, 1), "two_fluid": own})), nodes=nodes)
+    solver.step(3000)
+    phase = solver.field("phase")
+    at_wall = nodes.coordinates()[:, 1].min() == nodes.coordinates()[:, 1]
+    assert phase[at_wall].min() < -0.55
 
 
 def test_pores_of_a_voxel_are_narrow_and_plane_walls_are_not():

@@ -16,6 +16,8 @@ with the normal w of the wall, which points into the fluid, and the gradient t a
 below the node in an interface with the contact angle theta, through the first fluid: that by which nothing crosses the
 link. The normal of the interface changes as much from the node to the wall, where it has the angle, as from there to
 the other end of the link (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)): a normal N for all surfaces of equal phase.
+In the fluid that does not wet the wall none of them lies flatter on it than theta: where one would, between interfaces
+that face each other along the wall, the gradient is turned to theta.
 Surfaces of a curved interface meet the wall below the node at other angles, and links beside each other at other
 normals, so that k lacks, of that of circles with one centre,
 
@@ -79,6 +81,9 @@ STEEPENED = 1.0233
 by sums across plane interfaces at any angle and place, within 2e-4."""
 ALONG = 0.1
 """Share of the gradient along a wall, below which the interface does not meet the wall."""
+ROOM = 0.55
+"""Share of the links, by weight and length squared, of which more lead to nodes where no surface may lie flatter on a
+wall than the contact angle: more than in corners and in pores of a voxel, where that drives oscillations."""
 TRACE = 0.1
 """sqrt(1 - phi^2) below which a fluid is dissolved in the other one, and walls are not wetted by it: it would gather
 there."""
@@ -139,7 +144,10 @@ def _orient(neighbours, n, lattice, parameters):
     expected = tangent + (own - (own + wetting) / (1.0 + own * wetting)) * wall
     more = np.where(is_known, difference - lattice.c[1:] @ expected, 0.0)
     meeting = expected + np.einsum("k,ka,kn->an", lattice.w[1:] / float(lattice.cs2), lattice.c[1:], more)
+    room = (lattice.w[1:, None] * (lattice.c[1:] ** 2).sum(axis=1)[:, None] * is_known).sum(axis=0)
+    is_behind = is_met & (parameters[COSINE][n] * own < 0.0) & (room > ROOM * lattice.dimension * float(lattice.cs2))
     gradient = np.where(is_met, meeting, gradient)
+    gradient = np.where(is_behind, _raised(gradient, wall, parameters[COSINE][n].astype(float)), gradient)
     size = np.linalg.norm(gradient, axis=0)
     is_flat = size <= FLAT
     for name, component in zip(NORMAL, gradient, strict=True):
@@ -149,6 +157,17 @@ def _orient(neighbours, n, lattice, parameters):
     parameters[INTERFACE][n] = STEEP * (steepness > 0.0) + ORIENTED * ~is_flat
     for name in (STRENGTH, *DRIFT):
         parameters[name][n] = np.where(steepness > 0.0, parameters[name][n], 0.0)
+
+
+def _raised(gradient, wall, cosine) -> np.ndarray:
+    """(3, n) gradients, turned to the contact angle where they have less."""
+    across = (gradient * wall).sum(axis=0)
+    tangent = gradient - across * wall
+    along, squared = (tangent**2).sum(axis=0), (gradient**2).sum(axis=0)
+    least = (1.0 - cosine * cosine) * squared
+    is_flatter = (across * cosine < 0.0) & (along > ALONG * ALONG * squared) & (along < least)
+    turned = np.sqrt(least / np.where(is_flatter, along, 1.0)) * tangent - cosine * np.sqrt(squared) * wall
+    return np.where(is_flatter, turned, gradient)
 
 
 def _drift(neighbours, n, normal, lattice, parameters) -> np.ndarray:
@@ -228,8 +247,8 @@ def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
     flat, share, least_width, steepened = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(STEEPENED)
-    none = real(NO_NORMAL)
-    half_sharpness = real(0.5 * SHARPNESS)
+    none, raised = real(NO_NORMAL), _raised_node(precision, jit)
+    half_sharpness, room = real(0.5 * SHARPNESS), real(ROOM * lattice.dimension * float(lattice.cs2))
     steepness, strength, cosine, wider_phase = (at[name] for name in (STEEPNESS, STRENGTH, COSINE, WIDER_PHASE))
     interface, (x, y, z) = at[INTERFACE], (at[name] for name in NORMAL)
     sums = _differences_node(lattice, precision, jit, wider_phase, _wall_node(precision, jit, at))
@@ -249,12 +268,15 @@ def _orient_node(lattice, precision, jit, at):
             tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
             along = tx * tx + ty * ty + tz * tz
             if along > share * share * (gx * gx + gy * gy + gz * gz):
-                wetting = real(math.tanh(half_sharpness * parameters[cosine][n]))
+                cosine_there = parameters[cosine][n]
+                wetting = real(math.tanh(half_sharpness * cosine_there))
                 fall = own - (own + wetting) / (one + own * wetting)
                 ex, ey, ez = tx + fall * wx, ty + fall * wy, tz + fall * wz
                 gx = ex + per_width * (sx - wide_x * ex - xy * ey - xz * ez)
                 gy = ey + per_width * (sy - xy * ex - wide_y * ey - yz * ez)
                 gz = ez + per_width * (sz - xz * ex - yz * ey - wide_z * ez)
+                if cosine_there * own < zero and wide_x + wide_y + wide_z > room:
+                    gx, gy, gz = raised((gx, gy, gz), (wx, wy, wz), cosine_there)
         size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
         if had_none and size <= flat:
             return  # what would be written is there
@@ -276,6 +298,25 @@ def _orient_node(lattice, precision, jit, at):
         parameters[steepness][n] = steep
 
     return jit(orient)
+
+
+def _raised_node(precision, jit):
+    """Node function ``(gradient, wall, cosine)`` of :func:`_raised`."""
+    real = precision.real
+    zero, one, share = real(0), real(1), real(ALONG * ALONG)
+
+    def raised(gradient, wall, cosine):
+        (gx, gy, gz), (wx, wy, wz) = gradient, wall
+        across = gx * wx + gy * wy + gz * wz
+        tx, ty, tz = gx - across * wx, gy - across * wy, gz - across * wz
+        along, squared = tx * tx + ty * ty + tz * tz, gx * gx + gy * gy + gz * gz
+        least = (one - cosine * cosine) * squared
+        if across * cosine < zero and share * squared < along < least:
+            more, up = real(math.sqrt(least / along)), cosine * real(math.sqrt(squared))
+            return more * tx - up * wx, more * ty - up * wy, more * tz - up * wz
+        return gx, gy, gz
+
+    return jit(raised)
 
 
 def _drift_node(lattice, precision, jit, at):
