@@ -1,5 +1,5 @@
-"""Operators of two fluids of equal density, a colour-gradient method: interfaces and viscosity. Their amounts are in
-:mod:`muphy_lb.physics.two_fluid.amounts`.
+"""Operators of two fluids of equal density, a colour-gradient method: normals and tension of their
+interfaces.
 
 **Tension.** Continuum surface force, Brackbill, Kothe, Zemach, J. Comput. Phys. 100, 335 (1992):
 
@@ -30,9 +30,6 @@ cos(theta) - kappa d, so that links that are cut halfway add to div n
     bent = 3 sum_b w_b kappa (cot(theta) c.T + c.w) (2 d - cos(theta) c.w).
 
 Fluids that are exchanged, with 180 degrees less theta, move alike to the last digit.
-
-**Viscosity.** 1 / nu is the mean of both fluids' by their shares of the voxel if the interface is sharp where phi is 0:
-layers that slide past each other have the stress of either, and the flow of both together is that of sharp layers.
 """
 
 import math
@@ -41,7 +38,6 @@ import numpy as np
 
 from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import MOMENTUM_FIELDS, Operator
-from muphy_lb.operators.closures import Closure
 from muphy_lb.operators.operator import constants, named
 from muphy_lb.operators.unroll import unroll
 
@@ -65,8 +61,6 @@ NO_NODE = 5.0
 """Each component of the normal where there is no node."""
 SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
-HALF_VOXEL = math.tanh(0.5 * SHARPNESS)
-"""Phase half a voxel from the interface."""
 PURE = 1e-4
 """What 1 less the size of the phase is raised by, where the distance from the interface follows from it."""
 APART = math.pi**2 / (12.0 * SHARPNESS)
@@ -541,72 +535,3 @@ DRAW = Operator(
     _draw_node,
     named(PHASE, STEEPNESS, STRENGTH, TENSION, COSINE, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL, *BEND),
 )
-
-
-def _force(n, parameters):
-    return parameters[STRENGTH][n] * np.stack([parameters[name][n] for name in NORMAL])
-
-
-def _force_node(lattice, precision, jit, at):
-    strength, unit, zero = at[STRENGTH], precision.real(precision.unit), precision.real(0)
-    x, y, z = (at[name] for name in NORMAL)
-
-    def force(n, parameters):
-        drawn = unit * parameters[strength][n]
-        if drawn == zero:
-            return zero, zero, zero
-        return drawn * parameters[x][n], drawn * parameters[y][n], drawn * parameters[z][n]
-
-    return jit(force)
-
-
-SURFACE_FORCE = Operator("two-fluid-force", _force, _force_node, named(STRENGTH, *NORMAL))
-
-
-SECOND_ACCELERATION = ("second_acceleration_x", "second_acceleration_y", "second_acceleration_z")
-
-
-def _weight(n, parameters):
-    return (0.5 - 0.5 * parameters[PHASE][n]) * np.array([[parameters[name]] for name in SECOND_ACCELERATION])
-
-
-def _weight_node(lattice, precision, jit, at):
-    unit, half, phase = precision.real(precision.unit), precision.real(0.5), at[PHASE]
-    x, y, z = (at[name] for name in SECOND_ACCELERATION)
-
-    def weight(n, parameters):
-        share = unit * (half - half * parameters[phase][n])
-        return share * parameters[x], share * parameters[y], share * parameters[z]
-
-    return jit(weight)
-
-
-WEIGHT = Operator("two-fluid-weight", _weight, _weight_node, named(PHASE, *SECOND_ACCELERATION))
-"""A body force on the second fluid alone, by its share of a node."""
-
-
-FLUIDITY = ("fluidity_first", "fluidity_second")
-"""1 / (6 nu) of both fluids, nu in lattice units."""
-
-
-def _mixed(omega, stress, n, parameters):
-    phase = np.clip(parameters[PHASE][n] / HALF_VOXEL, -1.0, 1.0)
-    first, second = (parameters[name] for name in FLUIDITY)
-    return 1.0 / (0.5 + 1.0 / ((1.0 + phase) * first + (1.0 - phase) * second))
-
-
-def _mixed_node(precision, jit, at):
-    real, phase = precision.real, at[PHASE]
-    one, half, per_phase = real(1), real(0.5), real(1.0 / HALF_VOXEL)
-    first, second = (at[name] for name in FLUIDITY)
-
-    def rate(omega, stress, n, parameters):
-        shown = min(max(per_phase * parameters[phase][n], -one), one)
-        fluidity = (one + shown) * parameters[first] + (one - shown) * parameters[second]
-        return one / (half + one / fluidity)
-
-    return jit(rate)
-
-
-MIXTURE = Closure("two_fluid", _mixed, _mixed_node, named(PHASE, *FLUIDITY), needs_stress=False, reads=(PHASE,))
-"""The rate of the viscosity at a node by its phase."""

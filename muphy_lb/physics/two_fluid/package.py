@@ -25,6 +25,7 @@ from muphy_lb.operators import MOMENTUM_FIELDS
 from muphy_lb.parallel import NodeGather, agreed_on_root
 from muphy_lb.physics.package import Physics
 from muphy_lb.physics.two_fluid.amounts import ADVANCE, INTEGERS, KEPT_BACK, OPENING, PLATE, UNITS, WALL, mixing
+from muphy_lb.physics.two_fluid.momentum import MIXTURE, SECOND_ACCELERATION, SURFACE_FORCE, WEIGHT
 from muphy_lb.physics.two_fluid.narrow import EARLIER, NARROW, STORE_CARRYING, narrow_nodes
 from muphy_lb.physics.two_fluid.observers import FLOWS, TwoFluidSeries, second_saturation
 from muphy_lb.physics.two_fluid.operators import (
@@ -36,7 +37,6 @@ from muphy_lb.physics.two_fluid.operators import (
     FIRST,
     INTERFACE,
     MIXING,
-    MIXTURE,
     NEW_FIRST,
     NEW_MIXING,
     NEW_SECOND,
@@ -47,14 +47,11 @@ from muphy_lb.physics.two_fluid.operators import (
     ORIENT,
     PHASE,
     SECOND,
-    SECOND_ACCELERATION,
     STEEP,
     STEEPNESS,
     STRENGTH,
-    SURFACE_FORCE,
     TENSION,
     WALL_NORMAL,
-    WEIGHT,
     WIDER_PHASE,
 )
 from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD
