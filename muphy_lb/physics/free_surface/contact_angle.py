@@ -42,6 +42,7 @@ from muphy_lb.physics.free_surface.capillarity import (
 )
 from muphy_lb.physics.free_surface.capillarity import curvature as curvature_away_from_walls
 from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, WALL
+from muphy_lb.physics.free_surface.heights import curvature_by_heights, heights_node
 
 ALONG, ASIDE = 0.3, 0.5
 """Components of a link, along the normal of the wall and along the line where surface and wall meet, up to which it
@@ -226,7 +227,8 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     normal = normal - h * first - i * second
     normal /= np.linalg.norm(normal, axis=0)
     coefficients, _, _ = _fit(neighbours, n, normal, wall, lattice, parameters)
-    found[meets] = curvature_of(coefficients)
+    by_heights, is_known = curvature_by_heights(neighbours, n, lattice, parameters)
+    found[meets] = np.where(is_known, by_heights, curvature_of(coefficients))
     return found
 
 
@@ -256,7 +258,12 @@ def _curvature_at_wall_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal, wall)`` of the last lines of :func:`curvature`."""
     fit, curvature_of_it = _fit_node(lattice, precision, jit, at), curvature_of_node(precision, jit)
 
+    by_heights = heights_node(lattice, precision, jit, at)
+
     def curvature_at_wall(neighbours, n, parameters, normal, wall):
+        found, is_known = by_heights(neighbours, n, parameters, normal)
+        if is_known:
+            return found
         a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall)
         a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall)
         return curvature_of_it(a, b, c, h, i)
