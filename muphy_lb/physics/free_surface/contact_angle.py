@@ -20,6 +20,7 @@ import math
 
 import numpy as np
 
+from muphy_lb.domain.wall_shapes import WALL_NORMAL
 from muphy_lb.lattice import combined
 from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import constants, joined, named
@@ -336,5 +337,7 @@ def _at_wall_node(precision, jit):
     return jit(at_wall)
 
 
-CONTACT_ANGLE = Operator("contact-angle", _tension, _tension_node, joined(PARABOLOID.parameters, named(COS_ANGLE)))
+CONTACT_ANGLE = Operator(
+    "contact-angle", _tension, _tension_node, joined(PARABOLOID.parameters, named(COS_ANGLE, *WALL_NORMAL))
+)
 """Surface tension with a contact angle at walls."""

@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 
+from muphy_lb.domain.wall_shapes import WALL_NORMAL
 from muphy_lb.lattice import combined
 from muphy_lb.operators.operator import constants
 from muphy_lb.physics.free_surface.capillarity import SHARPEST, surface_normal
@@ -45,6 +46,7 @@ def curvature_by_heights(neighbours, n, lattice, parameters) -> tuple[np.ndarray
     flat walls along axes."""
     cell, cosine = parameters[CELL][neighbours], parameters["cosine_of_contact_angle"]
     shares = np.where(cell & LIQUID, 1.0, np.where(cell & INTERFACE, parameters[FILL][neighbours].astype(float), 0.0))
+    wall = np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
     own, normal = parameters[FILL][n].astype(float), surface_normal(neighbours, n, lattice, parameters)[0]
     sine = math.sqrt(max(1.0 - cosine * cosine, LEAST_SINE**2))
     found, is_known = np.zeros(n.size), np.zeros(n.size, dtype=bool)
@@ -55,13 +57,18 @@ def curvature_by_heights(neighbours, n, lattice, parameters) -> tuple[np.ndarray
         height = shares[down] + own + shares[up]
         in_order = _in_order(shares[down], own, shares[up]) & ((cell[up] | cell[down]) & WALL == 0)
         rise, kind = zip(*(_side(sides[k : k + 3], cell, shares, height) for k in (0, 3, 6, 9)), strict=True)
-        slope = [np.where(of == AT_WALL, cosine / sine, each) for each, of in zip(rise, kind, strict=True)]
+        into = [
+            np.zeros(n.size) if sides[k] < 0 else -combined(lattice.c[1:][[sides[k]]], wall)[0] for k in (0, 3, 6, 9)
+        ]
+        slope = [
+            np.where(of == AT_WALL, cosine / sine * out, each) for each, of, out in zip(rise, kind, into, strict=True)
+        ]
         across = [0.5 * (slope[2] - slope[3]), 0.5 * (slope[0] - slope[1])]
         crossing = [
-            np.where(kind[k] == AT_WALL, cosine, rise[k] / np.sqrt(1.0 + rise[k] ** 2 + across[k // 2] ** 2))
+            np.where(kind[k] == AT_WALL, cosine * into[k], rise[k] / np.sqrt(1.0 + rise[k] ** 2 + across[k // 2] ** 2))
             for k in range(4)
         ]
-        is_good = in_order & (np.max(kind, axis=0) == AT_WALL)
+        is_good = in_order & (np.max(kind, axis=0) <= AT_WALL)
         found = np.where(is_up, -0.5 * sum(crossing), found)
         is_known = np.where(is_up, is_good, is_known)
     return np.clip(found, -SHARPEST, SHARPEST), is_known & (1.0 - cosine * cosine > LEAST_SINE**2)
@@ -90,6 +97,7 @@ def heights_node(lattice, precision, jit, at):
     cell, fill, cosine, real = at[CELL], at[FILL], at["cosine_of_contact_angle"], precision.real
     _, cx, cy, cz = constants(lattice, precision)
     up, down, *sides = columns(lattice)
+    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
     count, places = len(up), tuple(k for column in zip(*sides, strict=True) for k in column)
     zero, half, one, three, rough = (real(x) for x in (0, 0.5, 1, 3, ROUGH))
     sharpest, least = real(SHARPEST), real(LEAST_SINE**2)
@@ -102,14 +110,15 @@ def heights_node(lattice, precision, jit, at):
 
     share = jit(share)
 
-    def side(first, height, neighbours, parameters):
+    def side(first, height, neighbours, n, parameters):
         beside, above, below = places[first], places[first + 1], places[first + 2]
         if beside < 0:
             return zero, NO_WALL
         a, b = parameters[cell][neighbours[beside]], parameters[cell][neighbours[above]]
         c = parameters[cell][neighbours[below]]
         if a == WALL and b == WALL and c == WALL:
-            return zero, AT_WALL
+            x, y, z = cx[beside + 1], cy[beside + 1], cz[beside + 1]
+            return -(x * parameters[wall_x][n] + y * parameters[wall_y][n] + z * parameters[wall_z][n]), AT_WALL
         if (a | b | c) & WALL:
             return zero, UNKNOWN
         low, middle = share(below, neighbours, parameters), share(beside, neighbours, parameters)
@@ -125,7 +134,7 @@ def heights_node(lattice, precision, jit, at):
 
     def crossing(rise, kind, across, parameters):
         if kind == AT_WALL:
-            return parameters[cosine]
+            return parameters[cosine] * rise
         return rise / real(math.sqrt(one + rise * rise + across * across))
 
     crossing = jit(crossing)
@@ -141,19 +150,23 @@ def heights_node(lattice, precision, jit, at):
         kinds = parameters[cell][neighbours[up[e]]] | parameters[cell][neighbours[down[e]]]
         if square <= least or kinds & WALL:
             return zero, False
-        low, own, high = share(down[e], neighbours, parameters), parameters[fill][n], share(up[e], neighbours, parameters)
+        low, own, high = (
+            share(down[e], neighbours, parameters),
+            parameters[fill][n],
+            share(up[e], neighbours, parameters),
+        )
         if own > low + rough or high > own + rough:
             return zero, False
         height, first = low + own + high, 12 * e
-        a, of_a = side(first, height, neighbours, parameters)
-        b, of_b = side(first + 3, height, neighbours, parameters)
-        c, of_c = side(first + 6, height, neighbours, parameters)
-        d, of_d = side(first + 9, height, neighbours, parameters)
-        if max(max(of_a, of_b), max(of_c, of_d)) != AT_WALL:
+        a, of_a = side(first, height, neighbours, n, parameters)
+        b, of_b = side(first + 3, height, neighbours, n, parameters)
+        c, of_c = side(first + 6, height, neighbours, n, parameters)
+        d, of_d = side(first + 9, height, neighbours, n, parameters)
+        if max(max(of_a, of_b), max(of_c, of_d)) > AT_WALL:
             return zero, False
         at_wall = parameters[cosine] / real(math.sqrt(square))
-        ab = half * ((at_wall if of_a == AT_WALL else a) - (at_wall if of_b == AT_WALL else b))
-        cd = half * ((at_wall if of_c == AT_WALL else c) - (at_wall if of_d == AT_WALL else d))
+        ab = half * ((at_wall * a if of_a == AT_WALL else a) - (at_wall * b if of_b == AT_WALL else b))
+        cd = half * ((at_wall * c if of_c == AT_WALL else c) - (at_wall * d if of_d == AT_WALL else d))
         found = crossing(a, of_a, cd, parameters) + crossing(b, of_b, cd, parameters)
         found += crossing(c, of_c, ab, parameters) + crossing(d, of_d, ab, parameters)
         return min(max(-half * found, -sharpest), sharpest), True

@@ -13,10 +13,12 @@ behind the collision              refill         wetted cells get populations
 """
 
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
+from muphy_lb.domain.wall_shapes import WALL_NORMAL, BesideWalls
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
     ARRIVING,
@@ -89,7 +91,12 @@ OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL, SUPPORT)}
 
 
 def free_surface(
-    flow: Flow, gas_deviation: float, capillarity: Operator, parameters, bubbles: Bubbles | None = None
+    flow: Flow,
+    gas_deviation: float,
+    capillarity: Operator,
+    parameters,
+    bubbles: Bubbles | None = None,
+    walls: BesideWalls | None = None,
 ) -> Flow:
     """The flow with a free surface.
 
@@ -99,6 +106,7 @@ def free_surface(
         capillarity: pressure of surface tension; see :func:`exchange`.
         parameters: values of its parameters.
         bubbles: of gas that is compressed.
+        walls: their normals, with a contact angle.
     """
     if bubbles is not None:
         parameters = {**parameters, BUBBLE: FieldValue(BUBBLE), DEVIATIONS: bubbles.table}
@@ -107,6 +115,9 @@ def free_surface(
     if kept:
         parameters = {**parameters, LAST_TENSION: FieldValue(LAST_TENSION)}
         flow = flow.with_fields(Field(LAST_TENSION, is_state=True))
+    if walls is not None:
+        parameters = {**parameters, **{name: FieldValue(name) for name in WALL_NORMAL}}
+        flow = flow.with_fields(*(Field(name, fixed=partial(walls.at, k)) for k, name in enumerate(WALL_NORMAL)))
     force = flow.force
     force_parameters = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
     given = {**OWN, **force_parameters, **parameters, GAS_DEVIATION: gas_deviation}

@@ -10,8 +10,9 @@ from muphy_lb.base.registry import PHYSICS as EVERY_PHYSICS
 from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.domain import streaming_named
+from muphy_lb.domain.wall_shapes import BesideWalls, wall_shapes
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.measure.flow_view import FromStored, OutputField
+from muphy_lb.measure.flow_view import FromStored, OutputField, whole_nodes
 from muphy_lb.operators import COMPRESSIBLE
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, GasSphere, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
@@ -91,6 +92,7 @@ class FreeSurface(Physics):
                 f" {self._shorter(6.0 * self.tension)}, or check the unit: water has 0.072 N/m"
             )
         self.contact_angle_deg = section.contact_angle_deg
+        self._walls = BesideWalls()  # until :meth:`check` has found them
         self.wetting = Wetting()
         self.bubbles = self._bubbles(case, regions.gas())
         self.offered = {} if self.bubbles else offered(header)
@@ -144,8 +146,11 @@ class FreeSurface(Physics):
         return GasSphere(centre, radius, change, 3.0 * (dimension - 1) * self.tension / radius)
 
     def check(self, view) -> None:
-        """Refuse gauges outside the fluid."""
+        """Refuse gauges outside the fluid; find the walls."""
         placed_gauges(view)
+        if self.contact_angle_deg is not None:
+            found = wall_shapes(whole_nodes(view), view.lattice)[0] if view.communicator.rank == 0 else None
+            self._walls = view.communicator.broadcast(found)
 
     def extend(self, flow):
         """The flow with gas where there is no liquid."""
@@ -156,11 +161,11 @@ class FreeSurface(Physics):
             )
         if self.tension == 0.0:
             return free_surface(flow, self.gas_deviation, NO_TENSION, {}, self.bubbles)
-        capillarity, values = PARABOLOID, {TENSION: 6.0 * self.tension}
+        capillarity, values, walls = PARABOLOID, {TENSION: 6.0 * self.tension}, None
         if self.contact_angle_deg is not None:
-            capillarity = CONTACT_ANGLE
+            capillarity, walls = CONTACT_ANGLE, self._walls
             values[COS_ANGLE] = float(np.cos(np.radians(self.contact_angle_deg)))
-        return free_surface(flow, self.gas_deviation, capillarity, values, self.bubbles)
+        return free_surface(flow, self.gas_deviation, capillarity, values, self.bubbles, walls)
 
     def initial_flow(self, view):
         """Density, which grows with depth and is higher in drops, and velocity, unless the case gives them."""
