@@ -22,6 +22,7 @@ FACE, NEAR = 4, 8
 MOST_BENT = 0.25
 """Largest curvature [1/voxel] of walls; those of smaller radii are not resolved."""
 WALL_NORMAL, BEND = ("wall_x", "wall_y", "wall_z"), ("bend_x", "bend_y", "bend_z")
+NORMALS, BENDS, AT_FACES = range(3), range(3, 6), range(6, 9)
 """Names of unit normals of walls, into the fluid, and of their curvatures: kappa_2 w + sqrt(kappa_1 - kappa_2) e, the
 principal ones positive where the wall bulges into the fluid, kappa_1 the larger one, along e."""
 
@@ -48,8 +49,9 @@ def wall_shapes(nodes: NodeList, lattice: Lattice) -> tuple[BesideWalls, np.ndar
         lattice: of the flow; a wall lies beside a node if one of its links leads there.
 
     Returns:
-        (6, m) unit normals into the fluid and curvatures :data:`BEND` at the nodes beside walls, and what lies along their links
-        (Q - 1, m) (:class:`NeighbourSearch`).
+        Rows at the nodes beside walls: ``NORMALS``, unit vectors into the fluid; ``BENDS``, curvatures :data:`BEND`;
+        ``AT_FACES``, components along the axes of the normals on faces of voxels across them, half a voxel from the
+        node; and what lies along their links (Q - 1, m) (:class:`NeighbourSearch`).
     """
     search = NeighbourSearch(nodes)
     codes, along_axes = search.table(lattice.c[1:]), search.table(AXES)
@@ -61,16 +63,25 @@ def wall_shapes(nodes: NodeList, lattice: Lattice) -> tuple[BesideWalls, np.ndar
     (normal, bend), (sharper, bent) = (_smoothed(nodes, image, beside, own, width) for width in SMOOTHINGS)
     is_alike = (normal * sharper).sum(axis=0) > ALIKE
     normal, bend = np.where(is_alike, normal, sharper), np.where(is_alike, bend, bent)
-    face = _faces_at_corners(along_axes)[:, beside]
+    face, corner = (each[:, beside] for each in _faces_at_corners(along_axes))
     normal, bend = np.where(face.any(axis=0), face, normal), np.where(face.any(axis=0), 0.0, bend)
-    return BesideWalls(beside, np.stack([*normal, *bend])), codes
+    at_faces = np.where(corner.any(axis=0), corner, _at_faces(normal, bend))
+    return BesideWalls(beside, np.stack([*normal, *bend, *at_faces])), codes
 
 
-def _faces_at_corners(codes: np.ndarray) -> np.ndarray:
-    """(3, n) normals of planes across axes at nodes beside a concave corner of two of them, 0 elsewhere: both planes go
-    on for ``FACE`` nodes at least, which no staircase of a smooth wall does. ``codes``: (6, n) neighbours along
-    ``AXES``."""
-    of_wall, is_beside = is_wall(codes), np.zeros(codes.shape, dtype=bool)
+def _at_faces(normal: np.ndarray, bend: np.ndarray) -> np.ndarray:
+    """(3, m) components along the axes of normals half a voxel along each of them into the wall, from those at nodes
+    (3, m) and ``BEND``."""
+    least = (bend * normal).sum(axis=0)
+    turn = least * (1.0 - normal * normal) + (bend - least * normal) ** 2
+    return np.sign(normal) * (np.abs(normal) - 0.5 * turn)
+
+
+def _faces_at_corners(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(3, n) normals of planes across axes at nodes beside a concave corner of two of them, and those of both planes at
+    nodes in the corner, 0 elsewhere: both planes go on for ``FACE`` nodes at least, which no staircase of a smooth wall
+    does. ``codes``: (6, n) neighbours along ``AXES``."""
+    of_wall, is_beside, is_in = is_wall(codes), np.zeros(codes.shape, dtype=bool), np.zeros(codes.shape, dtype=bool)
 
     def along(k: int, start: np.ndarray, face: int) -> np.ndarray:
         """(NEAR, m) nodes beside a face as one goes away from the wall along vector k, -1 where it has ended."""
@@ -87,10 +98,11 @@ def _faces_at_corners(codes: np.ndarray) -> np.ndarray:
             continue
         floor, other = along(a, corner, b), along(b, corner, a)
         is_corner = (floor[FACE - 1] >= 0) & (other[FACE - 1] >= 0)
+        is_in[a, corner[is_corner]] = is_in[b, corner[is_corner]] = True
         for beside, wall in ((floor[:, is_corner], b), (other[:, is_corner], a)):
             is_beside[wall, beside[beside >= 0]] = True
     found = -(AXES.T @ is_beside.astype(float))
-    return found / np.maximum(np.linalg.norm(found, axis=0), 1e-30)
+    return found / np.maximum(np.linalg.norm(found, axis=0), 1e-30), -(AXES.T @ is_in.astype(float))
 
 
 def _smoothed(nodes: NodeList, image, beside: np.ndarray, own: np.ndarray, width: float):

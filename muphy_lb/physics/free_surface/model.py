@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.domain.wall_shapes import WALL_NORMAL, BesideWalls
+from muphy_lb.domain.wall_shapes import AT_FACES, WALL_NORMAL, BesideWalls
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
     ARRIVING,
@@ -117,7 +117,9 @@ def free_surface(
         flow = flow.with_fields(Field(LAST_TENSION, is_state=True))
     if walls is not None:
         parameters = {**parameters, **{name: FieldValue(name) for name in WALL_NORMAL}}
-        flow = flow.with_fields(*(Field(name, fixed=partial(walls.at, k)) for k, name in enumerate(WALL_NORMAL)))
+        flow = flow.with_fields(
+            *(Field(name, fixed=partial(walls.at, k)) for k, name in zip(AT_FACES, WALL_NORMAL, strict=True))
+        )
     force = flow.force
     force_parameters = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
     given = {**OWN, **force_parameters, **parameters, GAS_DEVIATION: gas_deviation}

@@ -31,7 +31,7 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> B
     cotangents = np.tan(np.deg2rad(90.0 - angles_deg))[np.where(of_wall, number, 0)]
     cotangent = np.where(of_wall, cotangents, 0.0).sum(axis=0) / of_wall.sum(axis=0)
     cosine = cotangent / np.sqrt(1.0 + cotangent * cotangent)
-    return shapes._replace(rows=np.insert(shapes.rows, 3, cosine, axis=0))
+    return shapes._replace(rows=np.insert(shapes.rows[:6], 3, cosine, axis=0))
 
 
 def narrow_share(nodes: NodeList, chosen: np.ndarray | slice) -> float:
