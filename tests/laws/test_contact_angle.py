@@ -6,9 +6,9 @@ import pytest
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
-from muphy_lb.physics.free_surface.capillarity import TENSION, plane_distance, plane_share
+from muphy_lb.physics.free_surface.capillarity import COS_ANGLE, TENSION, plane_distance, plane_share
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS, WALL
-from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE, curvature
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, curvature
 from muphy_lb.physics.free_surface.operators.column import slope_along, split
 from muphy_lb.physics.free_surface.start import BoxRegion, sphere_region
 from muphy_lb.validation.case import Settings

@@ -25,6 +25,7 @@ from muphy_lb.lattice import combined
 from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import constants, joined, named
 from muphy_lb.physics.free_surface.capillarity import (
+    COS_ANGLE,
     HARDLY,
     N_TERMS,
     PARABOLOID,
@@ -166,7 +167,6 @@ def layer_distance_node(lattice, precision, jit, at):
     return jit(distance)
 
 
-COS_ANGLE = "cosine_of_contact_angle"  # parameter: of the angle between surface and wall, in the liquid
 HEAVY = 10.0  # factor of the equation for the slope at the wall; that of a point of the surface in a neighbour has 1
 MEETING = 0.2  # sine of the angle between surface and wall up to which they count as parallel
 STEEPEST = 0.2  # cosine of the angle between the surface and that asked for, up to which its tangent is taken as it is

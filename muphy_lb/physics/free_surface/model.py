@@ -35,7 +35,7 @@ from muphy_lb.model.model import (
 from muphy_lb.operators import COMPRESSIBLE, Operator
 from muphy_lb.operators.moments import AFTER_COLLISION, with_stress
 from muphy_lb.physics.free_surface.bubbles import Bubbles
-from muphy_lb.physics.free_surface.capillarity import NO_TENSION
+from muphy_lb.physics.free_surface.capillarity import COS_ANGLE, NO_TENSION
 from muphy_lb.physics.free_surface.cells import (
     BARED,
     BUBBLE,
@@ -59,7 +59,7 @@ from muphy_lb.physics.free_surface.cells import (
     WETTED,
     counted,
 )
-from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.filling import share_of_liquid
 from muphy_lb.physics.free_surface.operators.conversion import (
     GET_BARE,

@@ -15,9 +15,9 @@ from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import FromStored, OutputField, whole_nodes
 from muphy_lb.operators import COMPRESSIBLE
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, GasSphere, OpenGas
-from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
+from muphy_lb.physics.free_surface.capillarity import COS_ANGLE, NO_TENSION, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, FILL
-from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.filling import Snapshot, Wetting, fill, share_of_liquid
 from muphy_lb.physics.free_surface.isosurface import SurfaceSnapshots
 from muphy_lb.physics.free_surface.model import free_surface
