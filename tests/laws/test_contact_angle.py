@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from muphy_lb.domain.wall_shapes import AT_FACES, WALL_NORMAL, wall_shapes
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
@@ -125,7 +126,11 @@ def curvatures_at_the_wall(angle: float, asked: float) -> np.ndarray:
         surface = np.flatnonzero((cell[:-1] == INTERFACE) & (nodes.coordinates()[:, 1] == 0))
         x, y, _ = (nodes.coordinates()[surface][None] + D2Q9.c[1:, None]).T
         neighbours = np.where(y.T >= 0, y.T * shape[2] + x.T, cell.size - 1).astype(int)
+        shapes, _ = wall_shapes(nodes, D2Q9)
         values = {CELL: cell, FILL: fields[FILL], COS_ANGLE: np.cos(np.radians(asked))}
+        for row, name in zip(AT_FACES, WALL_NORMAL, strict=True):
+            values[name] = np.zeros(cell.size)
+            values[name][shapes.number] = shapes.rows[row]
         found.append(radius * 2.0 * curvature(neighbours, surface, D2Q9, values))
     return np.concatenate(found)
 
