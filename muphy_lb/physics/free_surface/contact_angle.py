@@ -53,10 +53,9 @@ FARTHEST, HALVINGS = 1.5, 7
 """Largest distance of the plane from the centre, and how often that interval is halved to find it."""
 
 
-def wall_normal(beside, lattice):
-    """(3, m) unit vectors into the walls among the neighbours (Q - 1, m) of cells, 0 without one."""
-    weighted = lattice.w[1:, None, None] * lattice.c[1:, :, None] * (beside == WALL)[:, None]
-    found = weighted.sum(axis=0)
+def into_wall(n, parameters) -> np.ndarray:
+    """(3, m) unit vectors into the walls beside cells, 0 without one."""
+    found = -np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
     length = np.linalg.norm(found, axis=0)
     return np.where(length > HARDLY, found / np.where(length > HARDLY, length, 1.0), 0.0)
 
@@ -91,26 +90,20 @@ def layer_distance(normal, sides, own, around, lattice):
     return low + (high - low) * np.clip((held - least) / np.maximum(most - least, HARDLY), 0.0, 1.0)
 
 
-def wall_normal_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, parameters)`` of :func:`wall_normal`."""
-    cell, real = at[CELL], precision.real
-    w, cx, cy, cz = constants(lattice, precision)
+def into_wall_node(precision, jit, at):
+    """Node function ``(n, parameters)`` of :func:`into_wall`."""
+    real, (wall_x, wall_y, wall_z) = precision.real, (at[name] for name in WALL_NORMAL)
     zero, one, least = real(0), real(1), real(HARDLY * HARDLY)
 
-    def normal(neighbours, parameters):
-        x, y, z = zero, zero, zero
-        for k in range(len(neighbours)):
-            if parameters[cell][neighbours[k]] == WALL:
-                x += w[k + 1] * cx[k + 1]
-                y += w[k + 1] * cy[k + 1]
-                z += w[k + 1] * cz[k + 1]
+    def into(n, parameters):
+        x, y, z = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
         square = x * x + y * y + z * z
         if square <= least:
             return zero, zero, zero
-        scale = one / real(math.sqrt(square))
+        scale = -one / real(math.sqrt(square))
         return x * scale, y * scale, z * scale
 
-    return jit(normal)
+    return jit(into)
 
 
 def _is_along_node(lattice, precision, jit):
@@ -218,7 +211,7 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     """(m,) mean curvature at interface cells n, whose neighbours are (Q - 1, m): the specification."""
     found = curvature_away_from_walls(neighbours, n, lattice, parameters)
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
-    wall = wall_normal(parameters[CELL][neighbours], lattice)
+    wall = into_wall(n, parameters)
     facing = _products(normal, wall)
     meets = ~is_flat & wall.any(axis=0) & (1.0 - facing * facing > MEETING * MEETING)
     if not meets.any():
@@ -240,11 +233,11 @@ def _tension(neighbours, n, lattice, parameters):
 def _tension_node(lattice, precision, jit, at):
     how = lattice, precision, jit, at
     real, tension = precision.real, at[TENSION]
-    away_from_walls, normal_of, wall_of = curvature_node(*how), normal_node(*how), wall_normal_node(*how)
+    away_from_walls, normal_of, wall_of = curvature_node(*how), normal_node(*how), into_wall_node(precision, jit, at)
     at_wall, meeting = _curvature_at_wall_node(*how), real(MEETING * MEETING)
 
     def pressure(neighbours, n, parameters):
-        wx, wy, wz = wall_of(neighbours, parameters)
+        wx, wy, wz = wall_of(n, parameters)
         if wx * wx + wy * wy + wz * wz > meeting:
             nx, ny, nz = normal_of(neighbours, n, parameters)
             facing = nx * wx + ny * wy + nz * wz

@@ -26,6 +26,7 @@ ROUGH = 0.1  # by how much a voxel of a column may be fuller than the one below 
 LEAST_SINE = 0.5  # of the contact angle, from which on columns along walls hold the surface
 LEAST_CUT = 0.01  # volume of a column within its three voxels that tells how far below them the surface goes on
 FACING = 0.5  # least component of the normal of the wall along a column and another one, for that
+UPRIGHT = 0.1  # largest component of the normal of the wall along a column
 NO_WALL, AT_WALL, UNKNOWN = 0, 1, 2
 N_SIDES = 4
 
@@ -72,6 +73,7 @@ def curvature_by_heights(neighbours, n, lattice, parameters) -> tuple[np.ndarray
             for k, (rise, kind) in enumerate(sides)
         ]
         is_good &= np.max([kind for _, kind in sides], axis=0) < UNKNOWN
+        is_good &= np.abs(combined(lattice.c[1:][[up]], wall)[0]) < UPRIGHT
         found, is_known = np.where(is_up, -0.5 * sum(through), found), np.where(is_up, is_good, is_known)
     return np.clip(found, -SHARPEST, SHARPEST), is_known & (square > LEAST_SINE**2)
 
@@ -122,6 +124,7 @@ def heights_node(lattice, precision, jit, at):
     count, zero, half, one, rough = len(ahead), real(0), real(0.5), real(1), real(ROUGH)
     sharpest, least = real(SHARPEST), real(LEAST_SINE**2)
     share, side = _share_node(precision, jit, at), _side_node(lattice, precision, jit, at)
+    facing, upright = _facing_node(lattice, precision, jit, at), real(UPRIGHT)
 
     def slope(rise, kind, at_wall):
         return at_wall * rise if kind == AT_WALL else rise
@@ -142,6 +145,8 @@ def heights_node(lattice, precision, jit, at):
                 e, most = k, along
         up, down, square = neighbours[ahead[e]], neighbours[behind[e]], one - parameters[cosine] * parameters[cosine]
         if square <= least or (parameters[cell][up] | parameters[cell][down]) & WALL:
+            return zero, False
+        if abs(facing(ahead[e], n, parameters)) >= upright:
             return zero, False
         low, own, high = share(down, parameters), share(n, parameters), share(up, parameters)
         if own > low + rough or high > own + rough:
@@ -176,10 +181,21 @@ def _share_node(precision, jit, at):
     return jit(share)
 
 
+def _facing_node(lattice, precision, jit, at):
+    """Node function ``(k, n, parameters)`` -> component of the normal of the wall along the link to neighbour k."""
+    wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
+    _, cx, cy, cz = constants(lattice, precision)
+
+    def facing(k, n, parameters):
+        x, y, z = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
+        return cx[k + 1] * x + cy[k + 1] * y + cz[k + 1] * z
+
+    return jit(facing)
+
+
 def _side_node(lattice, precision, jit, at):
     """Node function ``(place, (height, at_wall), neighbours, n, parameters)`` of :func:`_side`."""
-    cell, real, (wall_x, wall_y, wall_z) = at[CELL], precision.real, (at[name] for name in WALL_NORMAL)
-    _, cx, cy, cz = constants(lattice, precision)
+    cell, real, facing_of = at[CELL], precision.real, _facing_node(lattice, precision, jit, at)
     beside, above, below = zip(*columns(lattice)[2], strict=True)
     zero, half, three, rough = (real(x) for x in (0, 0.5, 3, ROUGH))
     least_cut, least_facing = real(LEAST_CUT), real(FACING)
@@ -189,9 +205,7 @@ def _side_node(lattice, precision, jit, at):
         k = beside[place]
         if k < 0:
             return zero, NO_WALL
-        height, at_wall = surface
-        x, y, z = cx[k + 1], cy[k + 1], cz[k + 1]
-        facing = x * parameters[wall_x][n] + y * parameters[wall_y][n] + z * parameters[wall_z][n]
+        (height, at_wall), facing = surface, facing_of(k, n, parameters)
         middle, up, down = neighbours[k], neighbours[above[place]], neighbours[below[place]]
         a, b, c = parameters[cell][middle], parameters[cell][up], parameters[cell][down]
         if a == WALL and b == WALL and c == WALL:
