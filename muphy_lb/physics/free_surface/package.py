@@ -102,10 +102,12 @@ class FreeSurface(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of cell, support, mass, filling, the longest table of neighbours, and bubbles with their pressures."""
-        real = np.dtype(PRECISIONS[case.compute.precision].real).itemsize
-        of_bubbles = BYTES_OF_BUBBLE + real if case.free_surface.bubbles else 0
-        return BYTES_OF_CELL + 2 * real + of_bubbles + (lattice.q - 1) * BYTES_PER_DIRECTION
+        """Memory of cell, support, mass, filling, tension, normals of walls, the longest table of neighbours, and
+        bubbles with their pressures."""
+        real, section = np.dtype(PRECISIONS[case.compute.precision].real).itemsize, case.free_surface
+        of_bubbles = BYTES_OF_BUBBLE + real if section.bubbles else 0
+        n_reals = 2 + (section.surface_tension_n_m > 0.0) + 3 * (section.contact_angle_deg is not None)
+        return BYTES_OF_CELL + n_reals * real + of_bubbles + (lattice.q - 1) * BYTES_PER_DIRECTION
 
     def _reach(self) -> str:
         """Where there are voxels, as text."""
