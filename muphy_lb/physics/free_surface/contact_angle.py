@@ -60,6 +60,15 @@ def into_wall(n, parameters) -> np.ndarray:
     return np.where(length > HARDLY, found / np.where(length > HARDLY, length, 1.0), 0.0)
 
 
+def wall_distance(beside, into, lattice) -> np.ndarray:
+    """(m,) distance of the wall from the centres of cells, whose neighbours are (Q - 1, m), along unit vectors (3, m):
+    midway between the nearest centre in the wall and the farthest one in the fluid before it."""
+    ahead, is_wall = combined(lattice.c[1:], into), beside & WALL != 0
+    nearest = np.where(is_wall & (ahead > HARDLY), ahead, 1.0).min(axis=0)
+    farthest = np.where(is_wall, 0.0, ahead).max(axis=0, initial=0.0)
+    return 0.5 * (nearest + np.minimum(farthest, nearest))
+
+
 def layer_distance(normal, sides, own, around, lattice):
     """(m,) distance of planes from the centres of cells at walls.
 
@@ -104,6 +113,26 @@ def into_wall_node(precision, jit, at):
         return x * scale, y * scale, z * scale
 
     return jit(into)
+
+
+def wall_distance_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, parameters, into)`` of :func:`wall_distance`."""
+    cell, real = at[CELL], precision.real
+    _, cx, cy, cz = constants(lattice, precision)
+    zero, half, one, least = (real(x) for x in (0, 0.5, 1, HARDLY))
+
+    def distance(neighbours, parameters, into):
+        x, y, z = into
+        nearest, farthest = one, zero
+        for k in range(len(neighbours)):
+            ahead = cx[k + 1] * x + cy[k + 1] * y + cz[k + 1] * z
+            if not parameters[cell][neighbours[k]] & WALL:
+                farthest = max(farthest, ahead)
+            elif ahead > least:
+                nearest = min(nearest, ahead)
+        return half * (nearest + min(farthest, nearest))
+
+    return jit(distance)
 
 
 def _is_along_node(lattice, precision, jit):
@@ -163,8 +192,7 @@ def layer_distance_node(lattice, precision, jit, at):
 HEAVY = 10.0  # factor of the equation for the slope at the wall; that of a point of the surface in a neighbour has 1
 MEETING = 0.2  # sine of the angle between surface and wall up to which they count as parallel
 STEEPEST = 0.2  # cosine of the angle between the surface and that asked for, up to which its tangent is taken as it is
-TO_WALL, DEEPEST = 0.5, 2.0
-"""Distance of the wall from the centre of a cell, and the largest along the surface that is taken."""
+DEEPEST = 2.0  # largest distance of the wall along the surface that is taken
 
 
 def _products(a, b):
@@ -192,7 +220,7 @@ def _fit(neighbours, n, normal, wall, lattice, parameters):
         terms = np.where(valid, [x * x, y * y, x * y, x, y], 0.0).T
         matrix += terms[:, :, None] * terms[:, None, :]
         right += terms * z[:, None]
-    slope, depth = _at_wall(facing, sine, own, cosine)
+    slope, depth = _at_wall(facing, sine, own, cosine, wall_distance(beside, wall, lattice))
     zero, one = np.zeros(fill.size), np.ones(fill.size)
     terms = np.stack([2.0 * depth, zero, zero, one, zero], axis=1)
     matrix += HEAVY * HEAVY * terms[:, :, None] * terms[:, None, :]
@@ -200,11 +228,11 @@ def _fit(neighbours, n, normal, wall, lattice, parameters):
     return np.linalg.solve(matrix, right[:, :, None])[:, :, 0].T, first, second
 
 
-def _at_wall(facing, sine, own, cosine):
+def _at_wall(facing, sine, own, cosine, to_wall):
     """Slope of the surface at the contact angle towards the wall, and the distance along the surface to it."""
     of_wall = np.sqrt(1.0 - cosine * cosine)
     slope = (cosine * sine + of_wall * facing) / np.maximum(of_wall * sine - cosine * facing, STEEPEST)
-    return slope, np.clip((TO_WALL - own * facing) / sine, 0.0, DEEPEST)
+    return slope, np.clip((to_wall - own * facing) / sine, 0.0, DEEPEST)
 
 
 def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
@@ -272,6 +300,7 @@ def _fit_node(lattice, precision, jit, at):
     zero, one, two, heavy, parallel = (real(x) for x in (0, 1, 2, HEAVY, MEETING * MEETING))
     layer, cut_of = layer_distance_node(lattice, precision, jit, at), _cut_node(precision, jit)
     at_wall, (none, add, solve) = _at_wall_node(precision, jit), equations_nodes(precision, jit)
+    far = wall_distance_node(lattice, precision, jit, at)
 
     def paraboloid(neighbours, n, parameters, normal, wall):
         (nx, ny, nz), (wx, wy, wz) = normal, wall
@@ -280,7 +309,7 @@ def _fit_node(lattice, precision, jit, at):
         px, py, pz = (wx - facing * nx) / sine, (wy - facing * ny) / sine, (wz - facing * nz) / sine
         qx, qy, qz = ny * pz - nz * py, nz * px - nx * pz, nx * py - ny * px
         own = layer(neighbours, n, parameters, normal, (wall, (qx, qy, qz)))
-        slope, depth = at_wall(facing, sine, own, parameters[cosine])
+        slope, depth = at_wall(facing, sine, own, parameters[cosine], far(neighbours, parameters, wall))
         equations = add(none(), (heavy * two * depth, zero, zero, heavy, zero, heavy * slope))
         for k in range(len(neighbours)):
             ex, ey, ez = cx[k + 1], cy[k + 1], cz[k + 1]
@@ -320,9 +349,9 @@ def _cut_node(precision, jit):
 def _at_wall_node(precision, jit):
     """Node function of :func:`_at_wall`."""
     real = precision.real
-    zero, one, steepest, to_wall, deepest = (real(x) for x in (0, 1, STEEPEST, TO_WALL, DEEPEST))
+    zero, one, steepest, deepest = (real(x) for x in (0, 1, STEEPEST, DEEPEST))
 
-    def at_wall(facing, sine, own, cosine):
+    def at_wall(facing, sine, own, cosine, to_wall):
         of_wall = real(math.sqrt(one - cosine * cosine))
         slope = (cosine * sine + of_wall * facing) / max(of_wall * sine - cosine * facing, steepest)
         return slope, min(max((to_wall - own * facing) / sine, zero), deepest)
