@@ -19,6 +19,7 @@ TRUNCATE = 4.0
 """Standard deviations beyond which the smoothing reads nothing."""
 FACE, NEAR = 4, 8
 """Nodes on both sides of a concave corner that at least lie beside planes, and those whose normals are of these."""
+CHUNK = 1 << 20  # nodes looked at together
 MOST_BENT = 0.25
 """Largest curvature [1/voxel] of walls; those of smaller radii are not resolved."""
 WALL_NORMAL, BEND = ("wall_x", "wall_y", "wall_z"), ("bend_x", "bend_y", "bend_z")
@@ -54,19 +55,30 @@ def wall_shapes(nodes: NodeList, lattice: Lattice) -> tuple[BesideWalls, np.ndar
         node; and what lies along their links (Q - 1, m) (:class:`NeighbourSearch`).
     """
     search = NeighbourSearch(nodes)
-    codes, along_axes = search.table(lattice.c[1:]), search.table(AXES)
+    near = _near_ends(search, nodes, lattice)
+    codes, along_axes = search.table(lattice.c[1:], near), search.table(AXES, near)
+    is_beside = is_wall(codes).any(axis=0)
+    beside, codes = near[is_beside], codes[:, is_beside]
     of_wall = is_wall(codes)
-    beside = np.flatnonzero(of_wall.any(axis=0))
-    codes, of_wall = codes[:, beside], of_wall[:, beside]
     own = -np.einsum("k,ka,kn->an", lattice.w[1:], lattice.c[1:], of_wall)
-    image = _surrounded(nodes, along_axes, int(TRUNCATE * max(SMOOTHINGS) + 0.5))
+    image = _surrounded(nodes, near, along_axes, int(TRUNCATE * max(SMOOTHINGS) + 0.5))
     (normal, bend), (sharper, bent) = (_smoothed(nodes, image, beside, own, width) for width in SMOOTHINGS)
     is_alike = (normal * sharper).sum(axis=0) > ALIKE
     normal, bend = np.where(is_alike, normal, sharper), np.where(is_alike, bend, bent)
-    face, corner = (each[:, beside] for each in _faces_at_corners(along_axes))
+    face, corner = (each[:, is_beside] for each in _faces_at_corners(along_axes, near))
     normal, bend = np.where(face.any(axis=0), face, normal), np.where(face.any(axis=0), 0.0, bend)
     at_faces = np.where(corner.any(axis=0), corner, _at_faces(normal, bend))
     return BesideWalls(beside, np.stack([*normal, *bend, *at_faces])), codes
+
+
+def _near_ends(search: NeighbourSearch, nodes: NodeList, lattice: Lattice) -> np.ndarray:
+    """Numbers of the nodes that have a neighbour that is no node, along links or axes."""
+    thick = [vector for vector in AXES if nodes.shape[2 - np.abs(vector).argmax()] > 1]
+    vectors, found = np.array([*lattice.c[1:], *thick]), [np.empty(0, np.int64)]
+    for first in range(0, nodes.n_nodes, CHUNK):
+        codes = search.table(vectors, slice(first, min(first + CHUNK, nodes.n_nodes)))
+        found.append(first + np.flatnonzero((codes < 0).any(axis=0)))
+    return np.concatenate(found)
 
 
 def _at_faces(normal: np.ndarray, bend: np.ndarray) -> np.ndarray:
@@ -77,17 +89,19 @@ def _at_faces(normal: np.ndarray, bend: np.ndarray) -> np.ndarray:
     return np.sign(normal) * (np.abs(normal) - 0.5 * turn)
 
 
-def _faces_at_corners(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _faces_at_corners(codes: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(3, n) normals of planes across axes at nodes beside a concave corner of two of them, and those of both planes at
     nodes in the corner, 0 elsewhere: both planes go on for ``FACE`` nodes at least, which no staircase of a smooth wall
-    does. ``codes``: (6, n) neighbours along ``AXES``."""
+    does. ``codes``: (6, n) neighbours along ``AXES`` of nodes of ascending numbers ``near`` (n,)."""
+    place = np.minimum(np.searchsorted(near, codes), max(near.size - 1, 0))
+    beside = np.where(near[place] == codes, place, -1) if near.size else codes
     of_wall, is_beside, is_in = is_wall(codes), np.zeros(codes.shape, dtype=bool), np.zeros(codes.shape, dtype=bool)
 
     def along(k: int, start: np.ndarray, face: int) -> np.ndarray:
         """(NEAR, m) nodes beside a face as one goes away from the wall along vector k, -1 where it has ended."""
         last, gone = start, []
         for _ in range(NEAR):
-            last = np.where(last >= 0, codes[k ^ 1, last], -1)
+            last = np.where(last >= 0, beside[k ^ 1, last], -1)
             last = np.where((last >= 0) & of_wall[face, np.maximum(last, 0)], last, -1)
             gone.append(last)
         return np.stack(gone)
@@ -99,8 +113,8 @@ def _faces_at_corners(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         floor, other = along(a, corner, b), along(b, corner, a)
         is_corner = (floor[FACE - 1] >= 0) & (other[FACE - 1] >= 0)
         is_in[a, corner[is_corner]] = is_in[b, corner[is_corner]] = True
-        for beside, wall in ((floor[:, is_corner], b), (other[:, is_corner], a)):
-            is_beside[wall, beside[beside >= 0]] = True
+        for gone, wall in ((floor[:, is_corner], b), (other[:, is_corner], a)):
+            is_beside[wall, gone[gone >= 0]] = True
     found = -(AXES.T @ is_beside.astype(float))
     return found / np.maximum(np.linalg.norm(found, axis=0), 1e-30), -(AXES.T @ is_in.astype(float))
 
@@ -154,16 +168,16 @@ def _derivatives(nodes: NodeList, image, chosen: np.ndarray, width: float) -> tu
     return slope, second
 
 
-def _surrounded(nodes: NodeList, codes: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+def _surrounded(nodes: NodeList, near: np.ndarray, codes: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
     """(nz, ny, nx) 1 in the fluid and 0 in walls, with what lies so many voxels beyond the ends that do not repeat,
     walls and the fluid behind openings; and (3,) the place of the first voxel (z, y, x). ``codes``: (6, n) neighbours
-    along ``AXES``."""
+    along ``AXES`` of nodes ``near`` (n,)."""
     beyond = ~np.array(nodes.periodic[::-1]) & (np.array(nodes.shape) > 1)
     fluid, first = np.zeros(np.array(nodes.shape) + 2 * depth * beyond), depth * beyond
     place = nodes.coordinates()[:, ::-1] + first
     fluid[tuple(place.T)] = 1.0
     for vector, opens in zip(AXES[:, ::-1], is_opening_link(codes), strict=True):
         for step in range(1, depth + 1) if beyond[np.abs(vector).argmax()] else ():
-            out = place[opens] + step * vector
+            out = place[near[opens]] + step * vector
             fluid[tuple(out[((out >= 0) & (out < fluid.shape)).all(axis=1)].T)] = 1.0
     return fluid, first

@@ -31,7 +31,7 @@ NO_WALL, AT_WALL, UNKNOWN = 0, 1, 2
 N_SIDES = 4
 
 
-def columns(lattice) -> tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, int, int], ...]]:
+def columns(lattice) -> tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, ...], ...]]:
     """Indices of neighbours: above and below, for each direction along an axis; and for each of these the voxels beside
     on its four sides, those above and those below them; -1 beyond a plane."""
     index = {tuple(int(x) for x in link): k for k, link in enumerate(lattice.c[1:])}
