@@ -149,10 +149,10 @@ class FreeSurface(Physics):
 
     def check(self, view) -> None:
         """Refuse gauges outside the fluid; find the walls."""
-        placed_gauges(view)
         if self.contact_angle_deg is not None:
             found = wall_shapes(whole_nodes(view), view.lattice)[0] if view.communicator.rank == 0 else None
             self._walls = view.communicator.broadcast(found)
+        placed_gauges(view)
 
     def extend(self, flow):
         """The flow with gas where there is no liquid."""
