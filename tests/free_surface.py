@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from muphy_lb.domain.wall_shapes import wall_shapes
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, SOLID, Voxels
 from muphy_lb.geometry.voxels import FLUID as FLUID_VOXEL
@@ -12,6 +13,7 @@ from muphy_lb.operators import Operator
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.section import BubblesSection
 from muphy_lb.physics.free_surface.start import InitialLiquid, Region, initial_fields
@@ -28,14 +30,15 @@ class SurfaceSetup(Setup):
     law: GasLaw | None = None
     search_every: int = 4
 
-    def model_of(self, domain):
+    def model_of(self, domain, nodes):
         """Isothermal flow with gas above it, which is compressed if it has a law."""
         flow, bubbles = plain_flow(self.lattice, Fluid(self.rates), self.streaming, self.force), None
         if self.law is not None:
             section = BubblesSection(pressure_pa=1.0, regions_every_steps=self.search_every, outlets_are_open=False)
             open_gas = OpenGas(section, domain.part.nodes)
             bubbles = Bubbles(self.law, section, open_gas, self.precision.real, 1000, is_hydrostatic=False)
-        return free_surface(flow, self.gas_deviation, self.capillarity, self.of_capillarity, bubbles).model()
+        walls = wall_shapes(nodes, self.lattice)[0] if self.capillarity is CONTACT_ANGLE else None
+        return free_surface(flow, self.gas_deviation, self.capillarity, self.of_capillarity, bubbles, walls).model()
 
 
 def tank(shape, solid=0.0, periodic=(False, False, False)) -> NodeList:

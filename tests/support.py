@@ -94,8 +94,8 @@ class Setup:
         fluid = Fluid(self.rates, self.relaxation, self.equilibrium, self.closure)
         return isothermal(self.lattice, fluid, self.streaming, self.force)
 
-    def model_of(self, domain: LocalDomain) -> Model:
-        """The model of a rank."""
+    def model_of(self, domain: LocalDomain, nodes: NodeList) -> Model:
+        """The model of a rank, of the nodes of all."""
         return self.model()
 
 
@@ -164,7 +164,7 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None, keeps
     frames = opening_frames(nodes, lattice)
     unscaled = unscaled_flow(nodes, lattice, frames, setup.conditions)
     momentum = link_weights(nodes, lattice, domain.links, frames, setup.conditions, unscaled)
-    model = setup.model_of(domain)
+    model = setup.model_of(domain, nodes)
     oblique = oblique_weights(nodes, lattice, domain.links, (frames, setup.conditions), model.parameters[OMEGA])
     conditions = LinkConditions(
         momentum=momentum + oblique,

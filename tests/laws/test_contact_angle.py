@@ -3,17 +3,19 @@
 import numpy as np
 import pytest
 
+from muphy_lb.domain.wall_shapes import AT_FACES, WALL_NORMAL, wall_shapes
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
-from muphy_lb.physics.free_surface.capillarity import TENSION, plane_distance, plane_share
+from muphy_lb.physics.free_surface.capillarity import COS_ANGLE, TENSION, plane_distance, plane_share
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS, WALL
-from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE, curvature
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, curvature
+from muphy_lb.physics.free_surface.heights import curvature_by_heights
 from muphy_lb.physics.free_surface.operators.column import slope_along, split
 from muphy_lb.physics.free_surface.start import BoxRegion, sphere_region
 from muphy_lb.validation.case import Settings
 from muphy_lb.validation.free_surface.drops import contact_angle, drop_on_wall
-from muphy_lb.validation.free_surface.slits import suction
+from muphy_lb.validation.free_surface.slits import suction, suction_in_tube
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.laws.test_free_surface import BACKENDS, splash
 
@@ -67,9 +69,9 @@ def test_liquid_between_plates_rests_at_its_suction(angle, level):
 
 
 @pytest.mark.night
-def test_a_meniscus_that_climbs_between_plates_is_held_back_by_voxels_a_little():
-    """Jurin's law between a slit of 10 voxels and pools of 20 at either side, whose menisci draw as well: the surface
-    climbs by two voxels, and rests at 0.76 of the rise, which has half of the suction of the slit."""
+def test_a_meniscus_that_climbs_between_plates_rises_as_jurin_has_it():
+    """Between a slit of 10 voxels and pools of 20 at either side, whose menisci draw as well: half of the suction of
+    the slit. The surface climbs by three voxels; it rested at 0.76 of the rise before heights of columns."""
     gap, wide, height, weight, tension, angle = 10, 20, 44, 3e-5, 5e-3, np.radians(75.0)
     flags = np.full((1, height, 2 * wide + gap + 2), FLUID, FLAG_DTYPE)
     flags[:, 10:40, [wide, wide + gap + 1]] = SOLID
@@ -78,13 +80,85 @@ def test_a_meniscus_that_climbs_between_plates_is_held_back_by_voxels_a_little()
     setup = SurfaceSetup(D2Q9, rates=(1.0,), force=(0.0, -weight, 0.0), backend="cpu", **wetting)
     pool = BoxRegion(np.zeros(3), np.full(3, -1.0), np.array([1e3, 24.8, 1.0]))
     flow = Tank(nodes, setup, [pool])
-    flow.ranks.step(24000)
+    flow.ranks.step(80000)
     held = np.where(flow.field(CELL) == LIQUID, 1.0 + flow.moments()[0], flow.field(MASS))
     x, y, _ = nodes.coordinates().T
     within, beside = (x > wide) & (x <= wide + gap), x < wide
     rise = held[within & (y > 9)].sum() / gap - held[beside & (y > 9)].sum() / wide
     theory = 2.0 * tension * np.cos(angle) / weight * (1.0 / gap - 1.0 / wide)
-    assert 0.7 < rise / theory < 1.05
+    assert rise / theory == pytest.approx(1.0, abs=0.04)
+
+
+@pytest.mark.night
+@pytest.mark.parametrize(("angle", "place"), [(75.0, 0.05), (60.0, 0.55), (120.0, 0.3)])
+def test_liquid_in_a_tube_of_voxels_has_its_suction(angle, place):
+    """Tubes of 6.3 voxels were off by 5 to 9 % while walls were those of their voxels; their area is that of 6.21."""
+    assert suction_in_tube(6.3, angle, place, Settings(backend="cpu")) == pytest.approx(1.0, abs=0.03)
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("wall", [(1, 2), (1, 4)])
+def test_a_drop_on_stairs_of_voxels_rests_at_its_angle(wall):
+    """A drop of 14 voxels that starts with 60 degrees rested at 76 of 90 while walls were those of their voxels."""
+    size, radius, tension = 72, 14.0, 5e-3
+    along = np.array(wall) / np.linalg.norm(wall)
+    y, x = np.mgrid[:size, :size]
+    middle = np.rint(0.5 * size - 12.0 * along)
+    above = (x - middle[0]) * along[0] + (y - middle[1]) * along[1] - 0.5 / np.linalg.norm(wall)
+    nodes = build_nodes(Voxels(np.where(above > 0.0, FLUID, SOLID).astype(FLAG_DTYPE)[None]))
+    foot, start = middle + 0.5 * along / np.linalg.norm(wall), np.radians(60.0)
+    own = radius * np.sqrt(0.5 * np.pi / (start - np.sin(start) * np.cos(start)))
+    wetting = {"capillarity": CONTACT_ANGLE, "of_capillarity": {TENSION: 6.0 * tension, COS_ANGLE: 0.0}}
+    setup = SurfaceSetup(D2Q9, rates=(1.0,), backend="cpu", **wetting)
+    drop = sphere_region(np.zeros(3), np.append(foot - own * np.cos(start) * along, 0.0), own)
+    flow = Tank(nodes, setup, [drop])
+    flow.ranks.step(24000)
+    cell = flow.field(CELL)
+    share = np.where(cell == LIQUID, 1.0, np.where(cell == INTERFACE, flow.field(FILL), 0.0))
+    height = (share * above.ravel()[nodes.voxel]).sum() / share.sum()
+    assert height / np.sqrt(share.sum()) == pytest.approx(np.sqrt(2.0 / np.pi) * 4.0 / (3.0 * np.pi), rel=0.03)
+
+
+@pytest.mark.parametrize("angle", [45.0, 60.0, 75.0, 120.0, 135.0])
+def test_heights_of_columns_do_not_feel_where_the_surface_lies_in_a_voxel(angle):
+    """Exact arcs between plates; the curvature of paraboloids varied by half of it."""
+    gap, cosine, at_wall = 12, np.cos(np.radians(angle)), np.zeros(14)
+    at_wall[1], at_wall[-2] = 1.0, -1.0
+    radius, across = 0.5 * gap / cosine, (np.arange(gap * 200) + 0.5) / 200.0 - 0.5 * gap
+    found = []
+    for level in 6.0 + np.arange(20) / 20.0:
+        height = level + radius - np.copysign(np.sqrt(radius * radius - across * across), radius)
+        fill = np.zeros((18, gap + 2))
+        rows = np.arange(18)[:, None, None]
+        fill[:, 1:-1] = np.clip(height.reshape(gap, 200) - rows, 0.0, 1.0).mean(axis=2)
+        cell = np.full(fill.shape, WALL, np.uint8)
+        cell[:, 1:-1] = np.where(fill[:, 1:-1] >= 1.0, LIQUID, np.where(fill[:, 1:-1] > 0.0, INTERFACE, GAS))
+        surface = np.flatnonzero((cell[:, 1] == INTERFACE) & (fill[:, 1] > 1e-3)) * fill.shape[1] + 1
+        neighbours = surface + (D2Q9.c[1:, 1] * fill.shape[1] + D2Q9.c[1:, 0])[:, None]
+        values = {CELL: cell.ravel(), FILL: fill.ravel(), COS_ANGLE: cosine}
+        values |= dict(zip(WALL_NORMAL, (np.tile(at_wall, 18), *np.zeros((2, fill.size))), strict=True))
+        curvature, is_known = curvature_by_heights(neighbours, surface, D2Q9, values)
+        assert is_known.all()
+        found.append(-2.0 * radius * curvature)
+    assert np.abs(np.concatenate(found) - 1.0).max() < (0.12 if abs(cosine) > 0.6 else 0.02)
+
+
+@pytest.mark.parametrize("radius", [4.5, 6.3, 12.0])
+def test_normals_at_faces_of_a_tube_add_up_to_the_circumference_of_its_area(radius):
+    size = 2 * int(np.ceil(radius)) + 1
+    y, x = np.mgrid[:size, :size] - int(np.ceil(radius))
+    is_fluid = x * x + y * y < radius * radius
+    nodes = build_nodes(
+        Voxels(np.where(is_fluid, FLUID, SOLID).astype(FLAG_DTYPE)[None], periodic=(False, False, True))
+    )
+    shapes, _ = wall_shapes(nodes, D3Q19)
+    at_faces = np.zeros((3, size * size))
+    at_faces[:, nodes.voxel[shapes.number]] = shapes.rows[AT_FACES.start : AT_FACES.stop]
+    at_faces, length = at_faces.reshape(3, size, size), 0.0
+    for axis, step in ((0, 1), (0, -1), (1, 1), (1, -1)):
+        is_face = is_fluid & ~np.roll(np.pad(is_fluid, 1), -step, axis=1 - axis)[1:-1, 1:-1]
+        length -= step * at_faces[axis][is_face].sum()
+    assert length == pytest.approx(2.0 * np.sqrt(np.pi * is_fluid.sum()), rel=3e-3)
 
 
 @pytest.mark.parametrize("lattice", [D2Q9, pytest.param(D3Q19, marks=pytest.mark.night)], ids=lambda each: each.name)
@@ -125,7 +199,11 @@ def curvatures_at_the_wall(angle: float, asked: float) -> np.ndarray:
         surface = np.flatnonzero((cell[:-1] == INTERFACE) & (nodes.coordinates()[:, 1] == 0))
         x, y, _ = (nodes.coordinates()[surface][None] + D2Q9.c[1:, None]).T
         neighbours = np.where(y.T >= 0, y.T * shape[2] + x.T, cell.size - 1).astype(int)
+        shapes, _ = wall_shapes(nodes, D2Q9)
         values = {CELL: cell, FILL: fields[FILL], COS_ANGLE: np.cos(np.radians(asked))}
+        for row, name in zip(AT_FACES, WALL_NORMAL, strict=True):
+            values[name] = np.zeros(cell.size)
+            values[name][shapes.number] = shapes.rows[row]
         found.append(radius * 2.0 * curvature(neighbours, surface, D2Q9, values))
     return np.concatenate(found)
 

@@ -50,7 +50,7 @@ class MediaSetup(ThermalSetup):
         """With the media of a rank."""
         return replace(self.heat, media=tuple(values[domain.number] for values in self.heat.media))
 
-    def model_of(self, domain):
+    def model_of(self, domain, nodes):
         """The model of a rank."""
         return replace(self, heat=self.heat_of(domain)).model()
 

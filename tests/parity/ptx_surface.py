@@ -17,8 +17,8 @@ from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.model.model import ARRIVING, COLLECT, REFILL, STORED
 from muphy_lb.operators.moments import N_WITH_STRESS
 from muphy_lb.physics.free_surface.bubbles import GasLaw
-from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
-from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
+from muphy_lb.physics.free_surface.capillarity import COS_ANGLE, PARABOLOID, TENSION
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.operators.extent import N_PEAKS, N_SUMS, extent_in
 from tests.free_surface import SurfaceSetup
 from tests.parity.ptx import CAPABILITY, pretend, ptx_of

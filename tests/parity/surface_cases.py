@@ -16,9 +16,9 @@ from muphy_lb.model.model import COLLECT
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.task import ON_EDGE
 from muphy_lb.physics.free_surface.bubbles import GasLaw
-from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
+from muphy_lb.physics.free_surface.capillarity import COS_ANGLE, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, MASS
-from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.operators.extent import extent_in
 from muphy_lb.physics.free_surface.start import BoxRegion, sphere_region
 from tests.free_surface import SurfaceSetup, Tank, tank

@@ -4,13 +4,18 @@ The start is the exact flow at the exact level; a film that the scheme places el
 """
 
 from collections.abc import Iterator
-from math import log
+from dataclasses import dataclass
+from functools import partial
+from math import hypot, log
 
 import numpy as np
 
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.free_surface.filling import fill
-from muphy_lb.physics.free_surface.start import LevelRegion
+from muphy_lb.physics.free_surface.start import LevelRegion, Region
+from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Row, Settings, at_least, at_most, case, relative, shown
 from muphy_lb.validation.free_surface import liquids
 from muphy_lb.validation.free_surface.tanks import liquid_density
@@ -22,6 +27,8 @@ DEPTHS, QUICK_DEPTHS, DEPTH_3D, DIRECTION_3D = (6.5, 12.3, 20.5), (6.5, 12.3), 1
 FLOW, OF_PROFILE, OF_FLOOR, ORDER, COARSE = 0.01, 0.01, 0.003, 1.8, 12.0
 DURATION = 2.0
 """Of the computation, over h^2 / nu."""
+ACROSS, OBLIQUE_DEPTH, PLATE, ROWS = (1, 2), 12.3, 4.0, 32
+"""Normal of an oblique plate, of voxels, depth of its film, its thickness, and the height of the periodic box."""
 
 
 @case("surface-film", "u = g / (2 nu) (2 h y - y^2): Bird, Stewart, Lightfoot, Transport Phenomena, section 2.2")
@@ -39,6 +46,48 @@ def surface_film(settings: Settings) -> Iterator:
             yield at_least("order of the flow rate", ORDER, order, 0.0)
         flow, others = _film(settings, DEPTH_3D, "D3Q19", DIRECTION_3D)
         yield from (flow, *others)
+        yield _oblique(settings)
+
+
+@dataclass(frozen=True)
+class _FilmRegion(Region):
+    """Liquid up to a depth above planes that repeat by a length along ``normal`` (3,)."""
+
+    depth_of_film: float
+    normal: np.ndarray
+    length: float
+
+    def distance(self, place):
+        return np.mod(place @ self.normal + 1e-9, self.length) - self.depth_of_film
+
+    def depth(self, place, up):
+        return np.zeros(len(place))
+
+    def span(self, up):
+        return -np.inf, np.inf
+
+
+def _oblique(settings: Settings) -> Row:
+    """Flow rate of a film from rest down a plate of voxels that is oblique to the lattice, over that of a film of the
+    same volume; the box repeats along x and y."""
+    a, b = ACROSS
+    size = hypot(a, b)
+    normal, along, length = np.array([a, b, 0.0]) / size, np.array([b, -a, 0.0]) / size, ROWS * a * b / size
+    y, x = np.mgrid[: ROWS * a, : ROWS * b]
+    is_plate = np.mod(a * x + b * y, ROWS * a * b) / size < PLATE
+    flags = np.where(is_plate, SOLID, FLUID).astype(FLAG_DTYPE)[None]
+    nodes = build_nodes(Voxels(flags, periodic=(True, True, False)))
+    drive = 2.0 * VISCOSITY * SPEED / OBLIQUE_DEPTH**2
+    force, make = drive * along - drive / STEEPNESS * normal, partial(Solver, nodes=nodes)
+    flow = liquids.liquid_flow(settings, {"shape": "channel"}, VISCOSITY, tuple(force), make=make)
+    surface = (np.ceil(PLATE * size) - 0.5) / size + OBLIQUE_DEPTH
+    liquids.fill_with(flow, _FilmRegion(np.zeros(3), surface, normal, length))
+    flow.step(round(2.0 * DURATION * OBLIQUE_DEPTH**2 / VISCOSITY))
+    share = np.nan_to_num(on_root(fill(flow)).astype(float))
+    width = is_plate.size / length
+    depth, rate = share.sum() / width, float((on_root(flow.velocity_m_s()) @ along * share).sum()) / width
+    what = f"D2Q9, depth {OBLIQUE_DEPTH:g}, plate of voxels along ({b}, {-a}): flow rate"
+    return relative(what, drive * depth**3 / (3.0 * VISCOSITY), rate, FLOW)
 
 
 def _film(

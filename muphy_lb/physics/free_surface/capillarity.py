@@ -271,6 +271,7 @@ def _middle_root_node(precision, jit):
 
 
 TENSION = "six_sigma"  # parameter: six times the surface tension, lattice units
+COS_ANGLE = "cosine_of_contact_angle"  # parameter: of the angle between surface and wall, in the liquid
 N_TERMS = 5
 RIDGE = 1e-3
 """Added to the diagonal of the normal equations: without enough points the least curved paraboloid is taken."""

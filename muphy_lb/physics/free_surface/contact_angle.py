@@ -20,10 +20,12 @@ import math
 
 import numpy as np
 
+from muphy_lb.domain.wall_shapes import WALL_NORMAL
 from muphy_lb.lattice import combined
 from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import constants, joined, named
 from muphy_lb.physics.free_surface.capillarity import (
+    COS_ANGLE,
     HARDLY,
     N_TERMS,
     PARABOLOID,
@@ -42,6 +44,7 @@ from muphy_lb.physics.free_surface.capillarity import (
 )
 from muphy_lb.physics.free_surface.capillarity import curvature as curvature_away_from_walls
 from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, WALL
+from muphy_lb.physics.free_surface.heights import curvature_by_heights, heights_node
 
 ALONG, ASIDE = 0.3, 0.5
 """Components of a link, along the normal of the wall and along the line where surface and wall meet, up to which it
@@ -50,12 +53,20 @@ FARTHEST, HALVINGS = 1.5, 7
 """Largest distance of the plane from the centre, and how often that interval is halved to find it."""
 
 
-def wall_normal(beside, lattice):
-    """(3, m) unit vectors into the walls among the neighbours (Q - 1, m) of cells, 0 without one."""
-    weighted = lattice.w[1:, None, None] * lattice.c[1:, :, None] * (beside == WALL)[:, None]
-    found = weighted.sum(axis=0)
+def into_wall(n, parameters) -> np.ndarray:
+    """(3, m) unit vectors into the walls beside cells, 0 without one."""
+    found = -np.array([parameters[name][n] for name in WALL_NORMAL], dtype=float)
     length = np.linalg.norm(found, axis=0)
     return np.where(length > HARDLY, found / np.where(length > HARDLY, length, 1.0), 0.0)
+
+
+def wall_distance(beside, into, lattice) -> np.ndarray:
+    """(m,) distance of the wall from the centres of cells, whose neighbours are (Q - 1, m), along unit vectors (3, m):
+    midway between the nearest centre in the wall and the farthest one in the fluid before it."""
+    ahead, is_wall = combined(lattice.c[1:], into), beside & WALL != 0
+    nearest = np.where(is_wall & (ahead > HARDLY), ahead, 1.0).min(axis=0)
+    farthest = np.where(is_wall, 0.0, ahead).max(axis=0, initial=0.0)
+    return 0.5 * (nearest + np.minimum(farthest, nearest))
 
 
 def layer_distance(normal, sides, own, around, lattice):
@@ -88,26 +99,40 @@ def layer_distance(normal, sides, own, around, lattice):
     return low + (high - low) * np.clip((held - least) / np.maximum(most - least, HARDLY), 0.0, 1.0)
 
 
-def wall_normal_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, parameters)`` of :func:`wall_normal`."""
-    cell, real = at[CELL], precision.real
-    w, cx, cy, cz = constants(lattice, precision)
+def into_wall_node(precision, jit, at):
+    """Node function ``(n, parameters)`` of :func:`into_wall`."""
+    real, (wall_x, wall_y, wall_z) = precision.real, (at[name] for name in WALL_NORMAL)
     zero, one, least = real(0), real(1), real(HARDLY * HARDLY)
 
-    def normal(neighbours, parameters):
-        x, y, z = zero, zero, zero
-        for k in range(len(neighbours)):
-            if parameters[cell][neighbours[k]] == WALL:
-                x += w[k + 1] * cx[k + 1]
-                y += w[k + 1] * cy[k + 1]
-                z += w[k + 1] * cz[k + 1]
+    def into(n, parameters):
+        x, y, z = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
         square = x * x + y * y + z * z
         if square <= least:
             return zero, zero, zero
-        scale = one / real(math.sqrt(square))
+        scale = -one / real(math.sqrt(square))
         return x * scale, y * scale, z * scale
 
-    return jit(normal)
+    return jit(into)
+
+
+def wall_distance_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, parameters, into)`` of :func:`wall_distance`."""
+    cell, real = at[CELL], precision.real
+    _, cx, cy, cz = constants(lattice, precision)
+    zero, half, one, least = (real(x) for x in (0, 0.5, 1, HARDLY))
+
+    def distance(neighbours, parameters, into):
+        x, y, z = into
+        nearest, farthest = one, zero
+        for k in range(len(neighbours)):
+            ahead = cx[k + 1] * x + cy[k + 1] * y + cz[k + 1] * z
+            if not parameters[cell][neighbours[k]] & WALL:
+                farthest = max(farthest, ahead)
+            elif ahead > least:
+                nearest = min(nearest, ahead)
+        return half * (nearest + min(farthest, nearest))
+
+    return jit(distance)
 
 
 def _is_along_node(lattice, precision, jit):
@@ -164,12 +189,10 @@ def layer_distance_node(lattice, precision, jit, at):
     return jit(distance)
 
 
-COS_ANGLE = "cosine_of_contact_angle"  # parameter: of the angle between surface and wall, in the liquid
 HEAVY = 10.0  # factor of the equation for the slope at the wall; that of a point of the surface in a neighbour has 1
 MEETING = 0.2  # sine of the angle between surface and wall up to which they count as parallel
 STEEPEST = 0.2  # cosine of the angle between the surface and that asked for, up to which its tangent is taken as it is
-TO_WALL, DEEPEST = 0.5, 2.0
-"""Distance of the wall from the centre of a cell, and the largest along the surface that is taken."""
+DEEPEST = 2.0  # largest distance of the wall along the surface that is taken
 
 
 def _products(a, b):
@@ -197,7 +220,7 @@ def _fit(neighbours, n, normal, wall, lattice, parameters):
         terms = np.where(valid, [x * x, y * y, x * y, x, y], 0.0).T
         matrix += terms[:, :, None] * terms[:, None, :]
         right += terms * z[:, None]
-    slope, depth = _at_wall(facing, sine, own, cosine)
+    slope, depth = _at_wall(facing, sine, own, cosine, wall_distance(beside, wall, lattice))
     zero, one = np.zeros(fill.size), np.ones(fill.size)
     terms = np.stack([2.0 * depth, zero, zero, one, zero], axis=1)
     matrix += HEAVY * HEAVY * terms[:, :, None] * terms[:, None, :]
@@ -205,18 +228,18 @@ def _fit(neighbours, n, normal, wall, lattice, parameters):
     return np.linalg.solve(matrix, right[:, :, None])[:, :, 0].T, first, second
 
 
-def _at_wall(facing, sine, own, cosine):
+def _at_wall(facing, sine, own, cosine, to_wall):
     """Slope of the surface at the contact angle towards the wall, and the distance along the surface to it."""
     of_wall = np.sqrt(1.0 - cosine * cosine)
     slope = (cosine * sine + of_wall * facing) / np.maximum(of_wall * sine - cosine * facing, STEEPEST)
-    return slope, np.clip((TO_WALL - own * facing) / sine, 0.0, DEEPEST)
+    return slope, np.clip((to_wall - own * facing) / sine, 0.0, DEEPEST)
 
 
 def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     """(m,) mean curvature at interface cells n, whose neighbours are (Q - 1, m): the specification."""
     found = curvature_away_from_walls(neighbours, n, lattice, parameters)
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
-    wall = wall_normal(parameters[CELL][neighbours], lattice)
+    wall = into_wall(n, parameters)
     facing = _products(normal, wall)
     meets = ~is_flat & wall.any(axis=0) & (1.0 - facing * facing > MEETING * MEETING)
     if not meets.any():
@@ -226,7 +249,8 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     normal = normal - h * first - i * second
     normal /= np.linalg.norm(normal, axis=0)
     coefficients, _, _ = _fit(neighbours, n, normal, wall, lattice, parameters)
-    found[meets] = curvature_of(coefficients)
+    by_heights, is_known = curvature_by_heights(neighbours, n, lattice, parameters)
+    found[meets] = np.where(is_known, by_heights, curvature_of(coefficients))
     return found
 
 
@@ -237,11 +261,11 @@ def _tension(neighbours, n, lattice, parameters):
 def _tension_node(lattice, precision, jit, at):
     how = lattice, precision, jit, at
     real, tension = precision.real, at[TENSION]
-    away_from_walls, normal_of, wall_of = curvature_node(*how), normal_node(*how), wall_normal_node(*how)
+    away_from_walls, normal_of, wall_of = curvature_node(*how), normal_node(*how), into_wall_node(precision, jit, at)
     at_wall, meeting = _curvature_at_wall_node(*how), real(MEETING * MEETING)
 
     def pressure(neighbours, n, parameters):
-        wx, wy, wz = wall_of(neighbours, parameters)
+        wx, wy, wz = wall_of(n, parameters)
         if wx * wx + wy * wy + wz * wz > meeting:
             nx, ny, nz = normal_of(neighbours, n, parameters)
             facing = nx * wx + ny * wy + nz * wz
@@ -256,7 +280,12 @@ def _curvature_at_wall_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal, wall)`` of the last lines of :func:`curvature`."""
     fit, curvature_of_it = _fit_node(lattice, precision, jit, at), curvature_of_node(precision, jit)
 
+    by_heights = heights_node(lattice, precision, jit, at)
+
     def curvature_at_wall(neighbours, n, parameters, normal, wall):
+        found, is_known = by_heights(neighbours, n, parameters, normal)
+        if is_known:
+            return found
         a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall)
         a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall)
         return curvature_of_it(a, b, c, h, i)
@@ -271,6 +300,7 @@ def _fit_node(lattice, precision, jit, at):
     zero, one, two, heavy, parallel = (real(x) for x in (0, 1, 2, HEAVY, MEETING * MEETING))
     layer, cut_of = layer_distance_node(lattice, precision, jit, at), _cut_node(precision, jit)
     at_wall, (none, add, solve) = _at_wall_node(precision, jit), equations_nodes(precision, jit)
+    far = wall_distance_node(lattice, precision, jit, at)
 
     def paraboloid(neighbours, n, parameters, normal, wall):
         (nx, ny, nz), (wx, wy, wz) = normal, wall
@@ -279,7 +309,7 @@ def _fit_node(lattice, precision, jit, at):
         px, py, pz = (wx - facing * nx) / sine, (wy - facing * ny) / sine, (wz - facing * nz) / sine
         qx, qy, qz = ny * pz - nz * py, nz * px - nx * pz, nx * py - ny * px
         own = layer(neighbours, n, parameters, normal, (wall, (qx, qy, qz)))
-        slope, depth = at_wall(facing, sine, own, parameters[cosine])
+        slope, depth = at_wall(facing, sine, own, parameters[cosine], far(neighbours, parameters, wall))
         equations = add(none(), (heavy * two * depth, zero, zero, heavy, zero, heavy * slope))
         for k in range(len(neighbours)):
             ex, ey, ez = cx[k + 1], cy[k + 1], cz[k + 1]
@@ -319,9 +349,9 @@ def _cut_node(precision, jit):
 def _at_wall_node(precision, jit):
     """Node function of :func:`_at_wall`."""
     real = precision.real
-    zero, one, steepest, to_wall, deepest = (real(x) for x in (0, 1, STEEPEST, TO_WALL, DEEPEST))
+    zero, one, steepest, deepest = (real(x) for x in (0, 1, STEEPEST, DEEPEST))
 
-    def at_wall(facing, sine, own, cosine):
+    def at_wall(facing, sine, own, cosine, to_wall):
         of_wall = real(math.sqrt(one - cosine * cosine))
         slope = (cosine * sine + of_wall * facing) / max(of_wall * sine - cosine * facing, steepest)
         return slope, min(max((to_wall - own * facing) / sine, zero), deepest)
@@ -329,5 +359,7 @@ def _at_wall_node(precision, jit):
     return jit(at_wall)
 
 
-CONTACT_ANGLE = Operator("contact-angle", _tension, _tension_node, joined(PARABOLOID.parameters, named(COS_ANGLE)))
+CONTACT_ANGLE = Operator(
+    "contact-angle", _tension, _tension_node, joined(PARABOLOID.parameters, named(COS_ANGLE, *WALL_NORMAL))
+)
 """Surface tension with a contact angle at walls."""

@@ -13,10 +13,12 @@ behind the collision              refill         wetted cells get populations
 """
 
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
+from muphy_lb.domain.wall_shapes import AT_FACES, WALL_NORMAL, BesideWalls
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import (
     ARRIVING,
@@ -33,7 +35,7 @@ from muphy_lb.model.model import (
 from muphy_lb.operators import COMPRESSIBLE, Operator
 from muphy_lb.operators.moments import AFTER_COLLISION, with_stress
 from muphy_lb.physics.free_surface.bubbles import Bubbles
-from muphy_lb.physics.free_surface.capillarity import NO_TENSION
+from muphy_lb.physics.free_surface.capillarity import COS_ANGLE, NO_TENSION
 from muphy_lb.physics.free_surface.cells import (
     BARED,
     BUBBLE,
@@ -57,7 +59,7 @@ from muphy_lb.physics.free_surface.cells import (
     WETTED,
     counted,
 )
-from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.filling import share_of_liquid
 from muphy_lb.physics.free_surface.operators.conversion import (
     GET_BARE,
@@ -89,7 +91,12 @@ OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL, SUPPORT)}
 
 
 def free_surface(
-    flow: Flow, gas_deviation: float, capillarity: Operator, parameters, bubbles: Bubbles | None = None
+    flow: Flow,
+    gas_deviation: float,
+    capillarity: Operator,
+    parameters,
+    bubbles: Bubbles | None = None,
+    walls: BesideWalls | None = None,
 ) -> Flow:
     """The flow with a free surface.
 
@@ -99,6 +106,7 @@ def free_surface(
         capillarity: pressure of surface tension; see :func:`exchange`.
         parameters: values of its parameters.
         bubbles: of gas that is compressed.
+        walls: their normals, with a contact angle.
     """
     if bubbles is not None:
         parameters = {**parameters, BUBBLE: FieldValue(BUBBLE), DEVIATIONS: bubbles.table}
@@ -107,6 +115,11 @@ def free_surface(
     if kept:
         parameters = {**parameters, LAST_TENSION: FieldValue(LAST_TENSION)}
         flow = flow.with_fields(Field(LAST_TENSION, is_state=True))
+    if walls is not None:
+        parameters = {**parameters, **{name: FieldValue(name) for name in WALL_NORMAL}}
+        flow = flow.with_fields(
+            *(Field(name, fixed=partial(walls.at, k)) for k, name in zip(AT_FACES, WALL_NORMAL, strict=True))
+        )
     force = flow.force
     force_parameters = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
     given = {**OWN, **force_parameters, **parameters, GAS_DEVIATION: gas_deviation}

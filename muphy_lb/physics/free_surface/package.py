@@ -10,13 +10,14 @@ from muphy_lb.base.registry import PHYSICS as EVERY_PHYSICS
 from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.domain import streaming_named
+from muphy_lb.domain.wall_shapes import BesideWalls, wall_shapes
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.measure.flow_view import FromStored, OutputField
+from muphy_lb.measure.flow_view import FromStored, OutputField, whole_nodes
 from muphy_lb.operators import COMPRESSIBLE
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, GasSphere, OpenGas
-from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
+from muphy_lb.physics.free_surface.capillarity import COS_ANGLE, NO_TENSION, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, FILL
-from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.filling import Snapshot, Wetting, fill, share_of_liquid
 from muphy_lb.physics.free_surface.isosurface import SurfaceSnapshots
 from muphy_lb.physics.free_surface.model import free_surface
@@ -91,6 +92,7 @@ class FreeSurface(Physics):
                 f" {self._shorter(6.0 * self.tension)}, or check the unit: water has 0.072 N/m"
             )
         self.contact_angle_deg = section.contact_angle_deg
+        self._walls = BesideWalls()  # until :meth:`check` has found them
         self.wetting = Wetting()
         self.bubbles = self._bubbles(case, regions.gas())
         self.offered = {} if self.bubbles else offered(header)
@@ -100,10 +102,12 @@ class FreeSurface(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of cell, support, mass, filling, the longest table of neighbours, and bubbles with their pressures."""
-        real = np.dtype(PRECISIONS[case.compute.precision].real).itemsize
-        of_bubbles = BYTES_OF_BUBBLE + real if case.free_surface.bubbles else 0
-        return BYTES_OF_CELL + 2 * real + of_bubbles + (lattice.q - 1) * BYTES_PER_DIRECTION
+        """Memory of cell, support, mass, filling, tension, normals of walls, the longest table of neighbours, and
+        bubbles with their pressures."""
+        real, section = np.dtype(PRECISIONS[case.compute.precision].real).itemsize, case.free_surface
+        of_bubbles = BYTES_OF_BUBBLE + real if section.bubbles else 0
+        n_reals = 2 + (section.surface_tension_n_m > 0.0) + 3 * (section.contact_angle_deg is not None)
+        return BYTES_OF_CELL + n_reals * real + of_bubbles + (lattice.q - 1) * BYTES_PER_DIRECTION
 
     def _reach(self) -> str:
         """Where there are voxels, as text."""
@@ -144,7 +148,10 @@ class FreeSurface(Physics):
         return GasSphere(centre, radius, change, 3.0 * (dimension - 1) * self.tension / radius)
 
     def check(self, view) -> None:
-        """Refuse gauges outside the fluid."""
+        """Refuse gauges outside the fluid; find the walls."""
+        if self.contact_angle_deg is not None:
+            found = wall_shapes(whole_nodes(view), view.lattice)[0] if view.communicator.rank == 0 else None
+            self._walls = view.communicator.broadcast(found)
         placed_gauges(view)
 
     def extend(self, flow):
@@ -156,11 +163,11 @@ class FreeSurface(Physics):
             )
         if self.tension == 0.0:
             return free_surface(flow, self.gas_deviation, NO_TENSION, {}, self.bubbles)
-        capillarity, values = PARABOLOID, {TENSION: 6.0 * self.tension}
+        capillarity, values, walls = PARABOLOID, {TENSION: 6.0 * self.tension}, None
         if self.contact_angle_deg is not None:
-            capillarity = CONTACT_ANGLE
+            capillarity, walls = CONTACT_ANGLE, self._walls
             values[COS_ANGLE] = float(np.cos(np.radians(self.contact_angle_deg)))
-        return free_surface(flow, self.gas_deviation, capillarity, values, self.bubbles)
+        return free_surface(flow, self.gas_deviation, capillarity, values, self.bubbles, walls)
 
     def initial_flow(self, view):
         """Density, which grows with depth and is higher in drops, and velocity, unless the case gives them."""

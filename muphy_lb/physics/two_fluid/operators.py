@@ -36,6 +36,7 @@ import math
 
 import numpy as np
 
+from muphy_lb.domain.wall_shapes import BEND, WALL_NORMAL
 from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import MOMENTUM_FIELDS, Operator
 from muphy_lb.operators.operator import constants, named
@@ -44,10 +45,7 @@ from muphy_lb.operators.unroll import unroll
 FIRST, SECOND, MIXING = "first", "second", "mixing"
 NEW_FIRST, NEW_SECOND, NEW_MIXING = "new_first", "new_second", "new_mixing"
 PHASE, WIDER_PHASE, STEEPNESS, STRENGTH = "phase", "wider_phase", "steepness", "strength"
-NORMAL, WALL_NORMAL = ("normal_x", "normal_y", "normal_z"), ("wall_x", "wall_y", "wall_z")
-BEND = ("bend_x", "bend_y", "bend_z")
-"""Curvatures of the wall: kappa_2 w + sqrt(kappa_1 - kappa_2) e, the principal ones positive where it bulges into the
-fluid, kappa_1 the larger one, along e."""
+NORMAL = ("normal_x", "normal_y", "normal_z")
 DRIFT = ("drift_x", "drift_y", "drift_z")
 COSINE, ENTERING, TENSION = "contact_cosine", "entering_share", "tension"
 INTERFACE, STEEP, ORIENTED = "interface", 1, 2

@@ -14,6 +14,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.case.output import GRADIENT, STRESS_NAMES
 from muphy_lb.domain import LocalDomain, check_dimension
 from muphy_lb.domain.streaming import streaming_named
+from muphy_lb.domain.wall_shapes import BEND, WALL_NORMAL, BesideWalls
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, within
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.displacement import Displacement
@@ -29,7 +30,6 @@ from muphy_lb.physics.two_fluid.momentum import MIXTURE, SECOND_ACCELERATION, SU
 from muphy_lb.physics.two_fluid.narrow import EARLIER, NARROW, STORE_CARRYING, narrow_nodes
 from muphy_lb.physics.two_fluid.observers import FLOWS, TwoFluidSeries, second_saturation
 from muphy_lb.physics.two_fluid.operators import (
-    BEND,
     COSINE,
     DRAW,
     DRIFT,
@@ -51,7 +51,6 @@ from muphy_lb.physics.two_fluid.operators import (
     STEEPNESS,
     STRENGTH,
     TENSION,
-    WALL_NORMAL,
     WIDER_PHASE,
 )
 from muphy_lb.physics.two_fluid.section import PHASE_FIELD, SHARE_FIELD
@@ -139,7 +138,7 @@ class TwoFluid(Physics):
         self._fastest_m_s = max((abs(each.velocity_m_s or 0.0) for each in case.openings), default=0.0)
         self._names = [opening.name for opening in header.openings]
         self._entering = self._shares(case)
-        self._walls = np.zeros(0, np.int64), np.zeros((0, 0))  # until :meth:`check` has found them
+        self._walls = BesideWalls()  # until :meth:`check` has found them
         self._narrow = 0.0
         _refuse_start_without_wetting(case, self._angles_deg, [wall.name for wall in header.walls])
         self.output_fields = {
@@ -290,7 +289,7 @@ class TwoFluid(Physics):
             Field(ENTERING, fixed=self._first_entering),
             Field(INTERFACE, dtype=np.uint8, outside=0, is_state=True),
             Field(NARROW, dtype=np.uint8, fixed=partial(narrow_nodes, self._lattice)),
-            *(Field(name, fixed=partial(self._at_walls, row)) for name, row in rows),
+            *(Field(name, fixed=partial(self._walls.at, row)) for name, row in rows),
         )
 
     def _first_entering(self, domain: LocalDomain) -> np.ndarray:
@@ -298,15 +297,6 @@ class TwoFluid(Physics):
         share = np.ones(domain.n_nodes)
         share[domain.links.node] = self._entering[domain.links.boundary]
         return share
-
-    def _at_walls(self, row: int, domain: LocalDomain) -> np.ndarray:
-        """(n,) component of the normal of the wall beside the nodes of a rank, cosine of its angle or component of
-        its curvatures; 0 away from walls."""
-        number, values = self._walls
-        if not number.size:
-            return np.zeros(domain.n_nodes)
-        place = np.minimum(np.searchsorted(number, domain.number), number.size - 1)
-        return np.where(number[place] == domain.number, values[row][place], 0.0)
 
     def initial_fields(self, view) -> dict[str, np.ndarray]:
         """Amounts of the regions of the case."""

@@ -24,6 +24,7 @@ from itertools import combinations
 import numpy as np
 
 from muphy_lb.domain.links import is_wall
+from muphy_lb.domain.wall_shapes import BEND, WALL_NORMAL
 from muphy_lb.geometry.neighbours import NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.porous.pores import find_pores
@@ -31,7 +32,7 @@ from muphy_lb.geometry.voxels import FLUID, Voxels
 from muphy_lb.geometry.wall_areas import AXES
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.permeability import rock_of
-from muphy_lb.physics.two_fluid.operators import BEND, NORMAL, PHASE, WALL_NORMAL, normal_or_0
+from muphy_lb.physics.two_fluid.operators import NORMAL, PHASE, normal_or_0
 
 FLUIDS = ("first", "second")
 INTERFACE_AREA = "interface_area_m2"
@@ -81,7 +82,7 @@ def interface_area(codes: np.ndarray, phase: np.ndarray, normal: np.ndarray, ins
 
 def wall_areas(codes: np.ndarray, normal: np.ndarray, bend: np.ndarray) -> np.ndarray:
     """(n,) area of the walls beside each node [voxel faces], from their normals (3, n) into the fluid and their
-    curvatures (3, n) :data:`muphy_lb.physics.two_fluid.operators.BEND`; ``codes``: (6, n) neighbours along ``AXES``."""
+    curvatures (3, n) :data:`muphy_lb.domain.wall_shapes.BEND`; ``codes``: (6, n) neighbours along ``AXES``."""
     across, least = AXES @ normal, (bend * normal).sum(axis=0)
     turned = least * (1.0 - across**2) + (AXES @ (bend - least * normal)) ** 2
     return -np.where(is_wall(codes), across + 0.5 * turned, 0.0).sum(axis=0)

@@ -1,31 +1,20 @@
 """Normals, contact angles and curvatures of walls at the nodes beside them."""
 
-from itertools import combinations, product
-
 import numpy as np
-from scipy.ndimage import gaussian_filter
 
 from muphy_lb.domain.links import is_wall
-from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, NeighbourSearch, is_opening_link
+from muphy_lb.domain.wall_shapes import BesideWalls, wall_shapes
+from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.wall_areas import AXES
 from muphy_lb.lattice import Lattice
 
-SMOOTHINGS, ALIKE = (3.0, 1.5), 0.985
-"""Standard deviations [voxels] over which walls are smoothed before derivatives are taken: the wider one where both
-normals are alike, by cosine, so that neither corners nor the other side of a throat turn them."""
-TRUNCATE = 4.0
-"""Standard deviations beyond which the smoothing reads nothing."""
-FACE, NEAR = 4, 8
-"""Nodes on both sides of a concave corner that at least lie beside planes, and those whose normals are of these."""
 NO_ROOM = 3
 """Distance of walls [voxels], the width of an interface, at which there is no room for one between them."""
-MOST_BENT = 0.25
-"""Largest curvature [1/voxel] of walls; those of smaller radii are not resolved."""
 
 
-def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes beside walls, their normals and contact angles.
+def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> BesideWalls:
+    """Normals, contact angles and curvatures of walls.
 
     Args:
         nodes: the whole geometry.
@@ -33,115 +22,16 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> t
         angles_deg: (W + 1,) contact angles of the labelled walls, and of all others.
 
     Returns:
-        (m,) numbers of the nodes, and (7, m) unit normals into the fluid, cosines of the contact angle, whose cotangent
-        is the mean of those of all walls beside the node, and curvatures
-        (:data:`muphy_lb.physics.two_fluid.operators.BEND`).
+        (7, m) unit normals into the fluid, cosines of the contact angle, whose cotangent is the mean of those of all
+        walls beside the node, and curvatures (:data:`muphy_lb.domain.wall_shapes.BEND`).
     """
-    search = NeighbourSearch(nodes)
-    codes, along_axes = search.table(lattice.c[1:]), search.table(AXES)
+    shapes, codes = wall_shapes(nodes, lattice)
     of_wall = is_wall(codes)
-    beside = np.flatnonzero(of_wall.any(axis=0))
-    codes, of_wall = codes[:, beside], of_wall[:, beside]
     number = np.where(codes <= FIRST_WALL_LINK, FIRST_WALL_LINK - codes, len(angles_deg) - 1)
     cotangents = np.tan(np.deg2rad(90.0 - angles_deg))[np.where(of_wall, number, 0)]
     cotangent = np.where(of_wall, cotangents, 0.0).sum(axis=0) / of_wall.sum(axis=0)
-    own = -np.einsum("k,ka,kn->an", lattice.w[1:], lattice.c[1:], of_wall)
-    image = _surrounded(nodes, along_axes, int(TRUNCATE * max(SMOOTHINGS) + 0.5))
-    (normal, bend), (sharper, bent) = (_smoothed(nodes, image, beside, own, width) for width in SMOOTHINGS)
-    is_alike = (normal * sharper).sum(axis=0) > ALIKE
-    normal, bend = np.where(is_alike, normal, sharper), np.where(is_alike, bend, bent)
-    face = _faces_at_corners(along_axes)[:, beside]
-    normal, bend = np.where(face.any(axis=0), face, normal), np.where(face.any(axis=0), 0.0, bend)
-    return beside, np.stack([*normal, cotangent / np.sqrt(1.0 + cotangent * cotangent), *bend])
-
-
-def _faces_at_corners(codes: np.ndarray) -> np.ndarray:
-    """(3, n) normals of planes across axes at nodes beside a concave corner of two of them, 0 elsewhere: both planes go
-    on for ``FACE`` nodes at least, which no staircase of a smooth wall does. ``codes``: (6, n) neighbours along
-    ``AXES``."""
-    of_wall, is_beside = is_wall(codes), np.zeros(codes.shape, dtype=bool)
-
-    def along(k: int, start: np.ndarray, face: int) -> np.ndarray:
-        """(NEAR, m) nodes beside a face as one goes away from the wall along vector k, -1 where it has ended."""
-        last, gone = start, []
-        for _ in range(NEAR):
-            last = np.where(last >= 0, codes[k ^ 1, last], -1)
-            last = np.where((last >= 0) & of_wall[face, np.maximum(last, 0)], last, -1)
-            gone.append(last)
-        return np.stack(gone)
-
-    for a, b in combinations(range(6), 2):
-        corner = np.flatnonzero(of_wall[a] & of_wall[b])
-        if a // 2 == b // 2 or not corner.size:
-            continue
-        floor, other = along(a, corner, b), along(b, corner, a)
-        is_corner = (floor[FACE - 1] >= 0) & (other[FACE - 1] >= 0)
-        for beside, wall in ((floor[:, is_corner], b), (other[:, is_corner], a)):
-            is_beside[wall, beside[beside >= 0]] = True
-    found = -(AXES.T @ is_beside.astype(float))
-    return found / np.maximum(np.linalg.norm(found, axis=0), 1e-30)
-
-
-def _smoothed(nodes: NodeList, image, beside: np.ndarray, own: np.ndarray, width: float):
-    """(3, m) normals and ``BEND`` of walls that are smoothed; where nothing is left of a wall its normal is ``own``.
-    ``image``: as of :func:`_surrounded`."""
-    gradient, second = _derivatives(nodes, image, beside, width)
-    size = np.linalg.norm(gradient, axis=0)
-    normal = np.where(size > 1e-6, gradient, own)
-    normal /= np.maximum(np.linalg.norm(normal, axis=0), 1e-30)
-    return normal, _bend(normal, np.where(size > 1e-6, second / np.maximum(size, 1e-6), 0.0))
-
-
-def _bend(normal: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    """(3, m) curvatures half a voxel below nodes, ``BEND``, from normals and second derivatives (3, 3, m) over the size
-    of the gradient."""
-    first = np.cross(normal, np.eye(3)[np.abs(normal).argmin(axis=0)], axisa=0)
-    first /= np.maximum(np.linalg.norm(first, axis=1, keepdims=True), 1e-30)
-    second = np.cross(normal, first, axisa=0)
-    a, b, c = (np.einsum("na,abn,nb->n", x, shape, y) for x, y in ((first, first), (first, second), (second, second)))
-    more, turn = np.hypot(0.5 * (a - c), b), 0.5 * np.arctan2(2.0 * b, a - c)
-    most, least = (np.clip(0.5 * (a + c) + sign * more, -MOST_BENT, MOST_BENT) for sign in (1.0, -1.0))
-    most, least = (at_node / (1.0 - 0.5 * at_node) for at_node in (most, least))
-    along = np.cos(turn) * first.T + np.sin(turn) * second.T
-    return least * normal + np.sqrt(most - least) * along
-
-
-def _derivatives(nodes: NodeList, image, chosen: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
-    """(3, m) first and (3, 3, m) second derivatives of the smoothed fluid at some nodes."""
-    (fluid, first), mode = image, ["wrap" if periodic else "nearest" for periodic in nodes.periodic[::-1]]
-    smooth = gaussian_filter(fluid, width, mode=mode, truncate=TRUNCATE)
-    place = nodes.coordinates(chosen) + first[::-1]
-
-    def beside(axes, steps) -> np.ndarray:
-        moved = place.copy()
-        for axis, step in zip(axes, steps, strict=True):
-            moved[:, axis] = (moved[:, axis] + step) % smooth.shape[2 - axis]
-        return smooth[moved[:, 2], moved[:, 1], moved[:, 0]]
-
-    slope, second = np.zeros((3, chosen.size)), np.zeros((3, 3, chosen.size))
-    axes = [axis for axis in range(3) if nodes.shape[2 - axis] > 1]
-    for axis in axes:
-        up, down = beside([axis], [1]), beside([axis], [-1])
-        slope[axis], second[axis, axis] = 0.5 * (up - down), up + down - 2.0 * beside([], [])
-    for a, b in combinations(axes, 2):
-        signs = product((1, -1), repeat=2)
-        second[a, b] = second[b, a] = 0.25 * sum(steps[0] * steps[1] * beside([a, b], steps) for steps in signs)
-    return slope, second
-
-
-def _surrounded(nodes: NodeList, codes: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-    """(nz, ny, nx) 1 in the fluid and 0 in walls, with what lies so many voxels beyond the ends that do not repeat,
-    walls and the fluid behind openings; and (3,) the place of the first voxel (z, y, x). ``codes``: (6, n) neighbours
-    along ``AXES``."""
-    beyond = ~np.array(nodes.periodic[::-1]) & (np.array(nodes.shape) > 1)
-    fluid, first = np.zeros(np.array(nodes.shape) + 2 * depth * beyond), depth * beyond
-    place = nodes.coordinates()[:, ::-1] + first
-    fluid[tuple(place.T)] = 1.0
-    for vector, opens in zip(AXES[:, ::-1], is_opening_link(codes), strict=True):
-        for step in range(1, depth + 1) if beyond[np.abs(vector).argmax()] else ():
-            out = place[opens] + step * vector
-            fluid[tuple(out[((out >= 0) & (out < fluid.shape)).all(axis=1)].T)] = 1.0
-    return fluid, first
+    cosine = cotangent / np.sqrt(1.0 + cotangent * cotangent)
+    return shapes._replace(rows=np.insert(shapes.rows[:6], 3, cosine, axis=0))
 
 
 def narrow_share(nodes: NodeList, chosen: np.ndarray | slice) -> float:

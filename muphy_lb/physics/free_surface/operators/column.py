@@ -15,8 +15,8 @@ import math
 
 import numpy as np
 
+from muphy_lb.physics.free_surface.capillarity import COS_ANGLE
 from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, WALL
-from muphy_lb.physics.free_surface.contact_angle import COS_ANGLE
 
 RATE = 0.1
 APART = 0.3

@@ -14,6 +14,7 @@ from muphy_lb.lattice import added
 from muphy_lb.operators import COMPRESSIBLE, Operator, hermite
 from muphy_lb.operators.operator import named, rest_populations
 from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.free_surface.capillarity import COS_ANGLE
 from muphy_lb.physics.free_surface.cells import (
     BARED,
     BUBBLE,
@@ -31,7 +32,6 @@ from muphy_lb.physics.free_surface.cells import (
     WETTED,
     density_node,
 )
-from muphy_lb.physics.free_surface.contact_angle import COS_ANGLE
 from muphy_lb.physics.free_surface.operators.column import entered_and_left_nodes, is_entered, is_left
 
 
