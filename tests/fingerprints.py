@@ -34,8 +34,8 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from math import cos, pi, sin
 from pathlib import Path
 
@@ -626,15 +626,14 @@ class Solver:
 
     Args:
         tree: folder that holds the package.
-        python: interpreter.
-        mpirun: launcher of several ranks.
+        python: interpreter; several ranks are started by the mpirun beside it, else on PATH.
         backend: of all cases.
         transport: of halos.
         cache: folder of what Python and Numba keep.
     """
 
-    def __init__(self, tree: Path, python: str, mpirun: str, backend: str, transport: str, cache: Path):
-        self._tree, self._python, self._mpirun = tree, python, mpirun
+    def __init__(self, tree: Path, python: str, backend: str, transport: str, cache: Path):
+        self._tree, self._python, self._mpirun = tree, python, launcher_beside(python)
         self._backend, self._transport, self._cache = backend, transport, cache
         self._options: list[str] | None = None
         self._lock = threading.Lock()
@@ -830,42 +829,6 @@ def check_alive(name: str, values: np.ndarray) -> None:
 # --- recording -------------------------------------------------------------------------------------------------------
 
 
-class Record:
-    """What has been found so far, kept in a file.
-
-    Args:
-        path: the file; None: it is not kept.
-        about: what else to say.
-    """
-
-    def __init__(self, path: Path | None, about: dict):
-        self._path, self._about = path, about
-        self.found: dict[str, dict] = {}
-
-    def read(self) -> None:
-        """Take up what the file holds, if it was recorded in the same place."""
-        if self._path is None or not self._path.exists():
-            return
-        table = json.loads(self._path.read_text())
-        if any(table.get(key) != value for key, value in self._about.items()):
-            raise SystemExit(f"fingerprints: {self._path} was not recorded here: this is {self._about}")
-        self.found = table["combinations"]
-
-    def add(self, combination: Combination, result: dict) -> None:
-        """Take in the result of a combination, and write the file."""
-        group = {"group": combination.group} if combination.group else {}
-        self.found = dict(sorted({**self.found, combination.name: group | result}.items()))
-        if self._path is not None:
-            temporary = self._path.with_name(self._path.name + ".tmp")
-            temporary.write_text(json.dumps(self.table(), indent=1) + "\n")
-            temporary.replace(self._path)
-
-    def table(self) -> dict:
-        """All of it."""
-        groups = {name: not wrong for name, wrong in disagreements(self.found).items()}
-        return {**self._about, "groups_agree": groups, "combinations": self.found}
-
-
 def disagreements(found: dict[str, dict]) -> dict[str, list[str]]:
     """Of each group of combinations, what is not as in its first member."""
     groups: dict[str, list[str]] = {}
@@ -884,21 +847,27 @@ def record(options) -> int:
     if options.tree is None:
         raise SystemExit("fingerprints: give --tree FOLDER, or: fingerprints compare A.json B.json")
     chosen = chosen_combinations(options.only, options.backend)
-    tree = Path(options.tree).resolve()
-    mpirun = options.mpirun or launcher_beside(options.python)
-    with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fingerprints_")))
-        cache = Path(options.cache).resolve() if options.cache else scratch / "cache"
-        solver = Solver(tree, options.python, mpirun, options.backend, options.transport, cache)
+    with tempfile.TemporaryDirectory(prefix="fingerprints_") as scratch:
+        cache = Path(options.cache).resolve() if options.cache else Path(scratch) / "cache"
+        solver = Solver(Path(options.tree).resolve(), options.python, options.backend, options.transport, cache)
         solver.check()
-        found = Record(Path(options.json) if options.json else None, about(options))
-        if getattr(options, "continue"):
-            found.read()
-            chosen = [one for one in chosen if "populations" not in found.found.get(one.name, {})]
-        started = time.perf_counter()
+        found, write, started = dict[str, dict](), partial(write_record, options, about(options)), time.perf_counter()
         for jobs, some in in_turn(chosen, options.jobs):
-            record_some(some, jobs, solver, found, Path(options.keep).resolve() if options.keep else scratch, options)
+            for combination, result in results_of(some, jobs, solver, Path(scratch)):
+                found[combination.name] = ({"group": combination.group} if combination.group else {}) | result
+                write(found)
+                say(combination.name, result)
     return conclude(found, time.perf_counter() - started)
+
+
+def write_record(options, about: dict, found: dict[str, dict]) -> None:
+    """Write all that has been found so far, if a file was asked for."""
+    if options.json:
+        groups = {name: not wrong for name, wrong in disagreements(found).items()}
+        table = {**about, "groups_agree": groups, "combinations": dict(sorted(found.items()))}
+        temporary = Path(f"{options.json}.tmp")
+        temporary.write_text(json.dumps(table, indent=1) + "\n")
+        temporary.replace(options.json)
 
 
 def in_turn(chosen: list[Combination], jobs: int):
@@ -907,24 +876,22 @@ def in_turn(chosen: list[Combination], jobs: int):
     return ((max(1, jobs // 2), several), (jobs, [combination for combination in chosen if combination not in several]))
 
 
-def record_some(some: list[Combination], jobs: int, solver: Solver, found: Record, work: Path, options) -> None:
-    """Run some combinations, several at a time."""
+def results_of(some: list[Combination], jobs: int, solver: Solver, work: Path):
+    """Run some combinations, several at a time; each with its result, as they end."""
     with ThreadPoolExecutor(jobs) as pool:
-        running = {pool.submit(record_one, one, solver, work, bool(options.keep)): one for one in some}
+        running = {pool.submit(record_one, one, solver, work): one for one in some}
         try:
             for future in as_completed(running):
-                found.add(running[future], future.result())
-                say(running[future].name, future.result())
+                yield running[future], future.result()
         except BaseException:  # no run outlives this program
             solver.stop()
             pool.shutdown(cancel_futures=True)
             raise
 
 
-def record_one(combination: Combination, solver: Solver, work: Path, keep: bool) -> dict:
+def record_one(combination: Combination, solver: Solver, work: Path) -> dict:
     """Digests of one combination and the seconds it took, or why there are none."""
     folder = work / combination.name.replace("/", "_")
-    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     started = time.perf_counter()
     try:
@@ -932,8 +899,7 @@ def record_one(combination: Combination, solver: Solver, work: Path, keep: bool)
         result = fingerprint(out) | {"n_fluid": json.loads((out / "summary.json").read_text())["n_fluid"]}
     except (Failure, OSError, KeyError, ValueError) as error:
         result = {"error": f"{type(error).__name__}: {error}"}
-    if not keep:
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
     return result | {"seconds": round(time.perf_counter() - started, 1)}
 
 
@@ -943,17 +909,15 @@ def say(name: str, result: dict) -> None:
     print(f"{name:<62}{result['seconds']:6.1f} s  {text}", flush=True)
 
 
-def conclude(found: Record, seconds: float) -> int:
+def conclude(found: dict[str, dict], seconds: float) -> int:
     """Say how it went; exit code 1 if something failed or a group disagrees."""
-    wrong = disagreements(found.found)
+    wrong = disagreements(found)
     for group, lines in wrong.items():
         for line in lines:
             print(f"group {group} disagrees: {line}")
-    n_failed = sum("error" in result for result in found.found.values())
+    n_failed = sum("error" in result for result in found.values())
     n_wrong = sum(map(bool, wrong.values()))
-    print(
-        f"{len(found.found)} combinations, {n_failed} failed; {len(wrong)} groups, {n_wrong} disagree; {seconds:.0f} s"
-    )
+    print(f"{len(found)} combinations, {n_failed} failed; {len(wrong)} groups, {n_wrong} disagree; {seconds:.0f} s")
     return 1 if n_failed or n_wrong else 0
 
 
@@ -1046,14 +1010,11 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--backend", choices=BACKENDS, default="cpu", help="default: %(default)s")
     top.add_argument("--json", metavar="FILE", help="where to keep the record; written after every combination")
     top.add_argument("--jobs", type=int, default=2, metavar="N", help="combinations at a time (default: %(default)s)")
-    top.add_argument("--continue", action="store_true", help="run only what the JSON file lacks")
     top.add_argument("--only", metavar="PATTERN", help="part of the names to run; several with commas, * for anything")
     top.add_argument("--list", action="store_true", help="name the combinations and do nothing else")
     top.add_argument("--python", default=sys.executable, help="interpreter of the solver (default: this one)")
-    top.add_argument("--mpirun", help="launcher of several ranks (default: beside the interpreter, else on PATH)")
     top.add_argument("--transport", default="host", help="compute.transport of several ranks (default: %(default)s)")
     top.add_argument("--cache", metavar="FOLDER", help="keep compiled code there (default: a temporary folder)")
-    top.add_argument("--keep", metavar="FOLDER", help="keep cases and results there (default: they are removed)")
     commands = top.add_subparsers(metavar="compare")
     sub = commands.add_parser("compare", help="compare two records", description=compare.__doc__)
     sub.set_defaults(command=compare)

@@ -322,6 +322,13 @@ class Ranks:
             result[:, engine.domain.number] = piece
         return result
 
+    def particles(self, name: str) -> dict[str, np.ndarray]:
+        """Columns of the particles of a set on all ranks, by id."""
+        found = [engine.particles.get(name) for engine in self.engines]
+        columns = {column: np.concatenate([each[column] for each in found]) for column in found[0]}
+        order = np.argsort(columns["id"])
+        return {name: column[order] for name, column in columns.items()}
+
     def _together(self, work, ranks) -> list:
         """What ``work`` returns of each of some things, one of every rank."""
         with ThreadPoolExecutor(len(ranks)) as pool:
@@ -330,6 +337,11 @@ class Ranks:
     def _in_turn(self, work, rank):
         with self._mailbox.turn:
             return work(rank)
+
+
+def momentum(engine: Engine) -> np.ndarray:
+    """(3,) momentum of the stored populations."""
+    return engine.domain.lattice.c.T @ engine.populations().sum(axis=1)
 
 
 def pulsating_rows(n_steps: int) -> np.ndarray:

@@ -1,5 +1,7 @@
 """A small branching vessel as a case, and the command line called inside this process."""
 
+from argparse import ArgumentParser
+
 from muphy_lb.__main__ import _execute, _parser
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
@@ -57,3 +59,11 @@ def command(*arguments):
     """Call a command on one rank of this process; returns the exit code, raises what the command line would tell."""
     words = [str(argument) for argument in arguments]
     return _execute(_parser(words).parse_args(words), SerialCommunicator())
+
+
+def called(command, add_options, *arguments, communicator=None):
+    """Call a command by its function, with its own options: exit code, and what it said."""
+    parser, said = ArgumentParser(), []
+    add_options(parser)
+    options = parser.parse_args([str(argument) for argument in arguments])
+    return command(options, said.append, communicator or SerialCommunicator()), "\n".join(said)

@@ -1,11 +1,13 @@
 """Plots of a validation case as plain data, and their drawing."""
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
+
+from muphy_lb.output.charts import png_of
 
 MARKERS, SIZE_IN, DPI = ("o", "s", "^", "D", "v"), (6.4, 4.2), 120
 BARS_WIDTH = 0.8  # of all bars at one x
@@ -64,9 +66,23 @@ def convergence(title: str, x_label: str, sizes: Sequence[float], errors: Mappin
 
 def draw(plot: Plot | Picture) -> bytes:
     """The plot as a PNG image; a picture is returned unchanged."""
-    if isinstance(plot, Picture):
-        return plot.png
-    canvas, axes = _canvas()
+    return plot.png if isinstance(plot, Picture) else png_of(SIZE_IN, partial(_draw_plot, plot), dpi=DPI)
+
+
+def contours(title: str, values) -> Picture:
+    """Lines of equal value of an (n, m) section, the first axis upwards."""
+    extent = (0.0, values.shape[1] / max(values.shape), 0.0, values.shape[0] / max(values.shape))
+
+    def draw_lines(axes) -> None:
+        filled = axes.imshow(values, origin="lower", extent=extent, cmap="coolwarm", alpha=0.6)
+        axes.contour(values, levels=N_LEVELS, colors="k", linewidths=0.7, origin="lower", extent=extent)
+        axes.figure.colorbar(filled)
+        axes.set(title=title, xlabel="place over the edge", ylabel="place over the edge")
+
+    return Picture(title, png_of(SIZE_IN, draw_lines, dpi=DPI))
+
+
+def _draw_plot(plot: Plot, axes) -> None:
     for number in range(len(plot.series)):
         _draw_series(axes, plot, number)
     axes.set(title=plot.title, xlabel=plot.x_label, ylabel=plot.y_label)
@@ -81,32 +97,6 @@ def draw(plot: Plot | Picture) -> bytes:
     axes.grid(alpha=0.3, which="both")
     if plot.series:
         axes.legend(fontsize=8)
-    return _png(canvas)
-
-
-def contours(title: str, values) -> Picture:
-    """Lines of equal value of an (n, m) section, the first axis upwards."""
-    canvas, axes = _canvas()
-    extent = (0.0, values.shape[1] / max(values.shape), 0.0, values.shape[0] / max(values.shape))
-    filled = axes.imshow(values, origin="lower", extent=extent, cmap="coolwarm", alpha=0.6)
-    axes.contour(values, levels=N_LEVELS, colors="k", linewidths=0.7, origin="lower", extent=extent)
-    axes.figure.colorbar(filled)
-    axes.set(title=title, xlabel="place over the edge", ylabel="place over the edge")
-    return Picture(title, _png(canvas))
-
-
-def _canvas():
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
-    return FigureCanvasAgg(figure), figure.add_subplot()
-
-
-def _png(canvas) -> bytes:
-    picture = io.BytesIO()
-    canvas.print_png(picture)
-    return picture.getvalue()
 
 
 def _draw_series(axes, plot: Plot, number: int) -> None:

@@ -1,7 +1,7 @@
 """Small line charts as PNG bytes."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -18,25 +18,32 @@ def line_chart(title: str, x_label: str, y_label: str, lines: Mapping[str, tuple
         lines: (x, y) arrays by name; values that are not finite leave gaps.
         log: logarithmic scale upwards, of what is positive.
     """
+
+    def draw(axes) -> None:
+        for name, (x, y) in lines.items():
+            stride = -(-len(x) // MOST_POINTS) or 1
+            y = np.asarray(y, dtype=np.float64)
+            shown = np.where(np.isfinite(y) & ((y > 0.0) | (not log)), y, np.nan)
+            axes.plot(x[::stride], shown[::stride], label=name, marker="." if len(x) < 30 else None, linewidth=1.4)
+        if log and any(np.nanmax(line.get_ydata(), initial=0.0) > 0.0 for line in axes.lines):
+            axes.set_yscale("log")
+        axes.set(xlabel=x_label, ylabel=y_label)
+        axes.set_title(title, parse_math=False)
+        axes.grid(alpha=0.3)
+        if 1 < len(lines) <= MOST_NAMES:
+            for text in axes.legend(fontsize=8).get_texts():
+                text.set_parse_math(False)
+
+    return png_of(SIZE_IN, draw)
+
+
+def png_of(size_in: tuple[float, float], draw: Callable, *shape: int, dpi: int = DPI) -> bytes:
+    """The PNG of a figure of this size [inches] after ``draw(axes)``; ``shape``: rows and columns of panels."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # slow to import, and needed only at the end of a run
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
-    canvas = FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    for name, (x, y) in lines.items():
-        stride = -(-len(x) // MOST_POINTS) or 1
-        y = np.asarray(y, dtype=np.float64)
-        shown = np.where(np.isfinite(y) & ((y > 0.0) | (not log)), y, np.nan)
-        axes.plot(x[::stride], shown[::stride], label=name, marker="." if len(x) < 30 else None, linewidth=1.4)
-    if log and any(np.nanmax(line.get_ydata(), initial=0.0) > 0.0 for line in axes.lines):
-        axes.set_yscale("log")
-    axes.set(xlabel=x_label, ylabel=y_label)
-    axes.set_title(title, parse_math=False)
-    axes.grid(alpha=0.3)
-    if 1 < len(lines) <= MOST_NAMES:
-        for text in axes.legend(fontsize=8).get_texts():
-            text.set_parse_math(False)
-    buffer = io.BytesIO()
+    figure = Figure(figsize=size_in, dpi=dpi, layout="constrained")
+    canvas, buffer = FigureCanvasAgg(figure), io.BytesIO()
+    draw(figure.subplots(*shape))
     canvas.print_png(buffer)
     return buffer.getvalue()

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-import h5py
 import numpy as np
 
 from muphy_lb.base.errors import InputError
@@ -18,6 +17,7 @@ from muphy_lb.geometry.images.arrays import READ_ERRORS
 from muphy_lb.geometry.images.vtk import read_vti_points
 from muphy_lb.geometry.limits import cut, regular_file
 from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
+from muphy_lb.output.vtkhdf import find_snapshot
 
 ON_POINT = 1e-6  # distance [spacings] within which a place is that of a sample
 CHUNK = 1 << 17
@@ -180,49 +180,34 @@ ENDING = ".vtkhdf"
 def read_snapshot(path: Path, key: str, name: str) -> OtherGrid:
     """One field of the last snapshot of a file. ``key``: of the case, for messages. Raises InputError: this program did
     not write the file, it is damaged, or holds no such field."""
-    with _opened(path, key) as file:
-        _check_field(file, path, key, name)
-        return _grid(file, path, name)
-
-
-def fields_of(path: Path, key: str) -> tuple[str, ...]:
-    """Names of the fields of a file; InputError as of :func:`read_snapshot`."""
-    with _opened(path, key) as file:
-        return tuple(file["VTKHDF/CellData"])
-
-
-@contextmanager
-def _opened(path: Path, key: str) -> Iterator[h5py.File]:
-    try:
-        with h5py.File(regular_file(path), "r") as file:
-            yield file
-    except DAMAGE as error:
-        raise InputError(f"{key}: cannot read {path} ({shown(error)}); give the fields.vtkhdf of a run") from error
-
-
-def _check_field(file: h5py.File, path: Path, key: str, name: str) -> None:
-    if "muphy_lb" not in file or "spacing_m" not in file["muphy_lb"].attrs:
-        raise InputError(f"{key}: {path} is no field file of this program; give the fields.vtkhdf of a run")
-    names = tuple(file["VTKHDF/CellData"])
-    if name not in names or not int(file["VTKHDF/Steps"].attrs["NSteps"]):
+    names = fields_of(path, key)
+    if name not in names:
         raise InputError(
             f"{key}: {path} has no snapshot of {name}; it has {', '.join(names) or 'none'}: name it in output.fields of"
             " that run"
         )
+    with _reading(path, key):
+        snapshot = find_snapshot(path)
+        nodes, values = snapshot.nodes(), np.asarray(snapshot.values(name), dtype=np.float64)
+    place, counts = voxel_coordinates(nodes.voxel, nodes.shape), np.array(nodes.shape[::-1])
+    spacing_m, origin_m = np.full(3, nodes.spacing_m), np.array(nodes.origin_m)
+    return OtherGrid(path, values.reshape(nodes.n_nodes, -1), place, counts, spacing_m, origin_m)
 
 
-def _grid(file: h5py.File, path: Path, name: str) -> OtherGrid:
-    grid, own = file["VTKHDF"], file["muphy_lb"].attrs
-    n_cells, spacing_m = int(grid["NumberOfCells"][0]), float(own["spacing_m"])
-    first = int(grid[f"Steps/CellDataOffsets/{name}"][int(grid["Steps"].attrs["NSteps"]) - 1])
-    values = np.asarray(grid[f"CellData/{name}"][first : first + n_cells], dtype=np.float64).reshape(n_cells, -1)
-    lowest_corner = grid["Connectivity"][:].reshape(n_cells, -1)[:, 0]
-    centre_m = np.asarray(grid["Points"][:], dtype=np.float64)[lowest_corner] + 0.5 * spacing_m
-    origin_m = np.asarray(own.get("origin_m", centre_m.min(axis=0)), dtype=np.float64)
-    place = np.rint((centre_m - origin_m) / spacing_m).astype(np.int64)
-    has_box = "origin_m" in own  # files of earlier versions do not contain where their box begins
-    counts = np.array(own["shape_zyx"])[::-1] if has_box else place.max(axis=0) + 1
-    return OtherGrid(path, values, place, counts, np.full(3, spacing_m), origin_m)
+def fields_of(path: Path, key: str) -> tuple[str, ...]:
+    """Names of the fields of a file; InputError as of :func:`read_snapshot`."""
+    with _reading(path, key):
+        return tuple(find_snapshot(regular_file(path)).units)
+
+
+@contextmanager
+def _reading(path: Path, key: str) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{key}: {error}") from error
+    except DAMAGE as error:
+        raise InputError(f"{key}: cannot read {path} ({shown(error)}); give the fields.vtkhdf of a run") from error
 
 
 MAX_QUOTED = 200  # longest part of an error of NumPy that a message repeats [characters]

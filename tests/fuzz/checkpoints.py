@@ -12,15 +12,12 @@ import json
 import logging
 import os
 import random
-import resource
 import shutil
-import signal
 import sys
 import tempfile
-import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -33,10 +30,10 @@ from muphy_lb.case.case import load_case
 from muphy_lb.run.checkpoint import KIND, VERSION, newest, restore
 from muphy_lb.run.folder import CASE_FILE, refuse_to_resume_other
 from muphy_lb.run.solver import Solver
+from tests.fuzz.limited import LIMIT_MIB, REFUSED, run
 from tests.vessel import command, vessel, write_case
 
-LIMIT_S, LIMIT_MIB, ADDRESS_SPACE = 60, 2048, 2**33
-PASSED_OVER, REFUSED = "passed over", "refused"
+PASSED_OVER = "passed over"
 GOOD = (PASSED_OVER, REFUSED)
 OUTPUT = {"checkpoint_every_steps": 10}
 QUICK = {"backend": "numpy"}
@@ -212,42 +209,22 @@ def damage(number: int, seed: int, path: Path) -> tuple[str, bool]:
 
 def judged(folder: Path, older: Path, may_refuse: bool) -> str:
     """What came of asking for the newest checkpoint, in a child process: ``GOOD``, or what is wrong in capitals."""
-    reading, writing = os.pipe()
-    inherited_mib = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
-    start, child = time.monotonic(), os.fork()
-    if child == 0:
-        os.close(reading)
-        _live(folder, older, may_refuse, writing)
-    os.close(writing)
-    with os.fdopen(reading) as answer:
-        verdict = answer.read()
-    status, usage = os.wait4(child, 0)[1:]
-    code, seconds = os.waitstatus_to_exitcode(status), time.monotonic() - start
-    if code == -signal.SIGALRM or seconds > LIMIT_S:
-        return "HANG"
-    if code:
-        return f"ENDED BY {signal.Signals(-code).name}" if code < 0 else f"CODE {code}"
-    return "MEMORY" if usage.ru_maxrss / 2**10 - inherited_mib > LIMIT_MIB else verdict
+    ending = run(partial(ask, folder, older, may_refuse), folder.parent)
+    if ending.exit_code:
+        return ending.violence() or f"TRACEBACK {ending.err[-300:]}"
+    return "MEMORY" if ending.peak_mib - ending.begun_mib > LIMIT_MIB else ending.violence() or ending.out
 
 
-def _live(folder: Path, older: Path, may_refuse: bool, report: int) -> None:
-    verdict = "NOTHING"
+def ask(folder: Path, older: Path, may_refuse: bool) -> None:
+    """Ask for the newest checkpoint of a run, and print the verdict."""
+    logging.disable()
     try:
-        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.alarm(LIMIT_S)
-        logging.disable()
         early = refuse_to_resume_other(folder.parent, load_case(folder.parent / CASE_FILE))
         found = newest(folder)
-        verdict = PASSED_OVER if found.path == early.path == older else "BELIEVED"
+        print(PASSED_OVER if found.path == early.path == older else "BELIEVED", end="")
     except InputError as error:
         is_one = "\n" not in str(error) and len(str(error)) < 1000
-        verdict = REFUSED if may_refuse and is_one else f"REFUSAL {error}"
-    except BaseException:
-        verdict = f"TRACEBACK {traceback.format_exc()[-300:]}"
-    finally:
-        os.write(report, verdict.encode())
-        os._exit(0)
+        print(REFUSED if may_refuse and is_one else f"REFUSAL {error}", end="")
 
 
 def study(folder: Path, count: int, seed: int) -> list[tuple[str, str]]:

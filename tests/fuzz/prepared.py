@@ -1,22 +1,15 @@
 """A study of prepared geometries (.h5): damaged ones are given to all that reads them, and what they say is judged.
 
-``python -m tests.fuzz.prepared [FOLDER] [--count N] [--seed SEED] [--out FILE]``. One child process reads one damaged
-file after the other, within 60 s and 2 GiB each; where it dies or hangs, another goes on behind that file. The file of
-number K of a seed is always the same.
+``python -m tests.fuzz.prepared [FOLDER] [--count N] [--seed SEED] [--out FILE]``. Each is read in
+a child process, within 60 s and 2 GiB. The file of number K of a seed is always the same.
 """
 
 import argparse
-import json
-import os
-import resource
-import select
-import signal
 import sys
 import tempfile
-import time
-import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,17 +25,15 @@ from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import list_partitions, open_partition, write_partition
 from muphy_lb.run.description import describe_prepared
 from muphy_lb.setup.geometry import load_nodes
+from tests.fuzz.limited import LIMIT_MIB, LIMIT_S, READ, REFUSED, Ending, run
 from tests.fuzz.prepared_damages import NAME, Damage, damage_of
 from tests.vessel import changed, command, vessel
 
-LIMIT_S = 60
-PATIENCE_S = LIMIT_S + 5
-LIMIT_MIB = 2048
-ADDRESS_SPACE = 2**33
 MAX_LETTERS = 1000
 N_PARTS = 2
-REFUSED, READ = "refused", "read"
 BAD_INPUT = (GeometryError, PartitionError)
+NAMED, UNNAMED = 2, 4
+"""Exit codes of a child: the file was refused as bad input, which names it; or the program ended in its own words."""
 
 
 class Outcome(NamedTuple):
@@ -89,24 +80,31 @@ def read_everywhere(folder: Path) -> None:
     command("run", folder / "case.toml", "-o", folder / "out", "--overwrite")
 
 
-def judged(damage: Damage, folder: Path) -> tuple[str, str]:
-    """(verdict, message) of a damaged file, from all that reads it."""
-    said = folder / "said.txt"
-    with said.open("w") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
+def read_damaged(folder: Path) -> int:
+    """Read a damaged file; the exit code tells whether it was read, refused as bad input, or ended otherwise."""
     try:
         read_everywhere(folder)
     except (*BAD_INPUT, MuphyError) as error:
-        return _judge_message(str(error), isinstance(error, BAD_INPUT))
-    except BaseException:
-        return "TRACEBACK", traceback.format_exc()[-MAX_LETTERS:]
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    text = said.read_text(errors="replace")
-    if "Traceback" in text or "Warning" in text:
-        return "NOISE", text[-MAX_LETTERS:]
+        print(error, file=sys.stderr, end="")
+        return NAMED if isinstance(error, BAD_INPUT) else UNNAMED
+    return 0
+
+
+def judge(damage: Damage, ending: Ending) -> tuple[str, str]:
+    """(verdict, message) of a damaged file, from all that reads it."""
+    if violence := ending.violence():
+        return violence, ""
+    said = ending.out + ending.err
+    if "Traceback" in said:
+        return "TRACEBACK", said[-MAX_LETTERS:]
+    if ending.exit_code not in (0, NAMED, UNNAMED):
+        return f"ENDS WITH {ending.exit_code}", ""
+    if ending.peak_mib - ending.begun_mib > LIMIT_MIB:
+        return "MEMORY", ending.err
+    if ending.exit_code:
+        return _judge_message(ending.err, ending.exit_code == NAMED)
+    if "Warning" in said:
+        return "NOISE", said[-MAX_LETTERS:]
     return (READ, "") if damage.may_be_read else ("SWALLOWED", "")
 
 
@@ -116,76 +114,16 @@ def _judge_message(message: str, names_file: bool) -> tuple[str, str]:
     return (REFUSED if is_one and is_named else "POOR MESSAGE"), message
 
 
-def _live(numbers: Sequence[int], seed: int, whole: bytes, folder: Path, report: int) -> None:
-    """The life of a child: it damages and reads one file after the other, and reports each."""
-    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def study(folder: Path, numbers: Iterable[int], seed: int) -> Iterator[Outcome]:
+    """What came of each damaged file."""
+    whole = (folder / NAME).read_bytes()
     for number in numbers:
         (folder / NAME).write_bytes(whole)
         damage = damage_of(seed, number)
-        _tell(report, number, "not yet damaged")
         words = damage.apply(folder / NAME)
-        _tell(report, number, words)
-        Path("/proc/self/clear_refs").write_text("5")
-        start, before = time.monotonic(), _memory_mib("VmRSS")
-        verdict, message = judged(damage, folder)
-        seconds, peak = time.monotonic() - start, _memory_mib("VmHWM") - before
-        if verdict in (REFUSED, READ) and (peak > LIMIT_MIB or seconds > LIMIT_S):
-            verdict = "MEMORY" if peak > LIMIT_MIB else "HANG"
-        _tell(report, number, words, verdict, message, seconds, peak)
-
-
-def _tell(report: int, *words) -> None:
-    os.write(report, json.dumps(words).encode() + b"\n")
-
-
-def _memory_mib(what: str) -> float:
-    """Resident memory of this process now (``VmRSS``) or at most (``VmHWM``); what it has from its parent counts."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(what)) / 2**10
-
-
-def study(folder: Path, numbers: Sequence[int], seed: int) -> Iterator[Outcome]:
-    """What came of each damaged file."""
-    whole, numbers = (folder / NAME).read_bytes(), list(numbers)
-    while numbers:
-        ends, report = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                _live(numbers, seed, whole, folder, report)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(0)
-        os.close(report)
-        for outcome in _outcomes(child, ends):
-            numbers.remove(outcome.number)
-            yield outcome
-        os.close(ends)
-
-
-def _outcomes(child: int, ends: int) -> Iterator[Outcome]:
-    """The outcomes that a child reports until it has ended, last of all of the file that it died of, if it did."""
-    begun, rest = None, b""
-    while select.select([ends], [], [], PATIENCE_S)[0]:
-        got = os.read(ends, 2**16)
-        if not got:
-            break
-        *lines, rest = (rest + got).split(b"\n")
-        for line in map(json.loads, lines):
-            begun = None if len(line) > 2 else line
-            if begun is None:
-                yield Outcome(*line)
-    else:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        yield Outcome(*(begun or (-1, "?")), "HANG", "", PATIENCE_S, 0.0)
-        return
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if begun:
-        verdict = f"KILLED BY {signal.Signals(-status).name}" if status < 0 else f"ENDS WITH {status}"
-        yield Outcome(*begun, verdict, "", 0.0, 0.0)
+        ending = run(partial(read_damaged, folder), folder)
+        grown_mib = ending.peak_mib - ending.begun_mib
+        yield Outcome(number, words, *judge(damage, ending), ending.seconds, grown_mib)
 
 
 def line_of(outcome: Outcome) -> str:
@@ -217,7 +155,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as nowhere:
         folder = options.folder or Path(nowhere)
         folder.mkdir(parents=True, exist_ok=True)
-        _in_a_child(write_sample, folder)
+        # What it compiles starts threads, which must not be there when others are forked.
+        prepared = run(partial(write_sample, folder), folder)
+        if prepared.exit_code:
+            raise RuntimeError(f"no prepared geometry was written: {prepared.err}")
         outcomes = []
         for outcome in study(folder, range(options.first, options.first + options.count), options.seed):
             outcomes.append(outcome)
@@ -227,22 +168,6 @@ def main() -> int:
     if options.out:
         options.out.write_text("\n".join([*map(line_of, outcomes), text]) + "\n")
     return int(not all(outcome.is_good for outcome in outcomes))
-
-
-def _in_a_child(work, *arguments) -> None:
-    """Call in a child process: what it compiles starts threads, which must not be there when others are forked."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            work(*arguments)
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    if os.waitpid(child, 0)[1]:
-        raise RuntimeError(f"{work.__name__} failed in its child process")
 
 
 if __name__ == "__main__":

@@ -10,17 +10,13 @@ import argparse
 import contextlib
 import dataclasses
 import io
-import os
 import re
-import resource
-import signal
 import sys
 import tempfile
-import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numba
@@ -35,14 +31,10 @@ import muphy_lb.run.loop
 import muphy_lb.run.solver
 from tests.fuzz.campaign import FAMILIES, campaign, counts
 from tests.fuzz.damages import Damage, damages, quick
+from tests.fuzz.limited import LIMIT_MIB, LIMIT_S, READ, REFUSED, Ending, run
 from tests.fuzz.samples import BY_NAME, SAMPLES, SOLVER, Sample
 
 numba.config.THREADING_LAYER = "workqueue"
-LIMIT_S = 60
-LIMIT_MIB = 2048
-GRANTED = 2**31
-"""Bytes of address space that a child is granted beyond what it begins with: what asks first is told what is free."""
-
 STOPPED, DOUBTFUL = 75, 6
 """Exit code of a run that ended before its last step, since the fuzzer allows it a few seconds only."""
 
@@ -54,18 +46,6 @@ REMARKS = r"^_?TIFF\w+: .*\n"
 """Lines that libtiff writes to the standard error of its own accord."""
 
 SHOWN = 160
-REFUSED, READ = "refused", "read"
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a command ended: exit code (negative: killed by that signal), seconds, peak resident memory, what it said."""
-
-    exit_code: int
-    seconds: float
-    peak_mib: float
-    out: str
-    err: str
 
 
 @dataclass(frozen=True)
@@ -88,51 +68,12 @@ class Outcome:
         return lines[0] if len(lines[0]) <= SHOWN else lines[0][:SHOWN] + "..."
 
 
-def run(main: Callable[[Sequence[str]], int], arguments: Sequence[str], folder: Path) -> Ending:
-    """Call the ``main`` of a program in a child process with limits, in ``folder``."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    start = time.monotonic()
-    child = os.fork()
-    if child == 0:
-        _live(main, arguments, folder)
-    status, usage = os.wait4(child, 0)[1:]
-    seconds = time.monotonic() - start
-    said = [(folder / name).read_text(errors="replace") for name in ("stdout.txt", "stderr.txt")]
-    return Ending(os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss / 2**10, *said)
-
-
-def _live(main: Callable[[Sequence[str]], int], arguments: Sequence[str], folder: Path) -> None:
-    """The life of the child: what the interpreter does with a program, and then nothing more."""
-    code = 1
-    try:
-        os.chdir(folder)
-        for name, stream in (("stdout.txt", 1), ("stderr.txt", 2)):
-            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), stream)
-        most = GRANTED + resource.getpagesize() * int(Path("/proc/self/statm").read_text().split()[0])
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.alarm(LIMIT_S)
-        code = main(arguments)
-    except SystemExit as end:
-        code = end.code
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        with contextlib.suppress(Exception):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else int(code is not None))
-
-
 def judge(damage: Damage, ending: Ending) -> str:
     """``refused`` or ``read`` if all is well, else what is not."""
     ending = dataclasses.replace(ending, err=re.sub(REMARKS, "", ending.err, flags=re.MULTILINE))
     said = ending.out + ending.err
-    if ending.exit_code == -signal.SIGALRM or ending.seconds > LIMIT_S:
-        return "HANG"
-    if ending.exit_code < 0:
-        return f"KILLED BY {signal.Signals(-ending.exit_code).name}"
+    if violence := ending.violence():
+        return violence
     if "Traceback" in said or "unexpected error" in said:
         return "TRACEBACK"
     if ending.peak_mib > LIMIT_MIB:
@@ -164,15 +105,14 @@ def outcome_of(damage: Damage, folder: Path) -> Outcome:
     folder.mkdir(parents=True)
     damage.sample.write(folder)
     damage.apply(folder / damage.sample.name)
-    ending = run(*_command(damage.sample, damage.options), folder)
+    ending = run(_command(damage.sample, damage.options), folder)
     return Outcome(damage, ending, judge(damage, ending))
 
 
-def _command(sample: Sample, options: tuple[str, ...] | None = None):
+def _command(sample: Sample, options: tuple[str, ...] | None = None) -> Callable[[], int]:
     main = muphy_lb.__main__.main if sample.program == SOLVER else muphy_lb.geometry.__main__.main
-    if options is None:
-        return main, sample.arguments()
-    return main, dataclasses.replace(sample, options=options).arguments()
+    asked = sample if options is None else dataclasses.replace(sample, options=options)
+    return partial(main, asked.arguments())
 
 
 def warm_up(folder: Path) -> None:
@@ -181,9 +121,8 @@ def warm_up(folder: Path) -> None:
         place = folder / f"warm-{name}"
         place.mkdir(parents=True)
         BY_NAME[name].write(place)
-        main, arguments = _command(BY_NAME[name])
         with contextlib.chdir(place), contextlib.redirect_stdout(io.StringIO()):
-            main(arguments)
+            _command(BY_NAME[name])()
 
 
 def check_samples(folder: Path) -> None:
@@ -192,7 +131,7 @@ def check_samples(folder: Path) -> None:
         place = folder / f"whole-{sample.name.replace('/', '-')}"
         place.mkdir(parents=True)
         sample.write(place)
-        ending = run(*_command(sample), place)
+        ending = run(_command(sample), place)
         if ending.exit_code not in (0, DOUBTFUL) or ending.err:
             raise ValueError(f"the whole {sample.name} is refused: exit code {ending.exit_code}, {ending.err}")
 

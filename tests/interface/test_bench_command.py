@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from argparse import ArgumentParser
 from dataclasses import fields
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import STOPPED_EXIT_CODE
 from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 from tests.conftest import HANGS_S, ROOT
+from tests.vessel import called
 
 SIZES = {"box": 6, "spheres": 12, "artery": 4}
 QUICK = ("--backend", "numpy", "--steps", "2", "--runs", "3")
@@ -84,10 +84,7 @@ def _small_copies_on_devices(monkeypatch):
 
 def call(*arguments, communicator=None):
     """The command: exit code and what was said."""
-    parser, said = ArgumentParser(), []
-    add_options(parser)
-    options = parser.parse_args([str(argument) for argument in arguments])
-    return bench(options, said.append, communicator or SerialCommunicator()), "\n".join(said)
+    return called(bench, add_options, *arguments, communicator=communicator)
 
 
 def measured(folder, *arguments) -> dict:
@@ -394,11 +391,10 @@ def test_a_second_start_that_fails_is_not_taken_for_the_first(started, monkeypat
         return subprocess.CompletedProcess(line, code, "", "too little memory") if is_second else done
 
     monkeypatch.setattr(whole_runs.subprocess, "run", second_fails)
-    add_options(parser := ArgumentParser())
     with pytest.raises(
         MuphyError, match=f"ended with code {code}{'' if has_begun else ' and no summary'}:\ntoo little"
     ):
-        bench(parser.parse_args(["case.toml", "--whole"]), print, SerialCommunicator())
+        call("case.toml", "--whole")
 
 
 @pytest.mark.parametrize(
@@ -411,6 +407,5 @@ def test_a_second_start_that_fails_is_not_taken_for_the_first(started, monkeypat
 )
 def test_whole_refuses_what_it_cannot_do(words, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    add_options(parser := ArgumentParser())
     with pytest.raises(MuphyError, match=told):
-        bench(parser.parse_args(words), print, SerialCommunicator())
+        call(*words)

@@ -1,7 +1,6 @@
 """``muphy-lb bench --paper schreiber``: dam and cavity in all cells of a box, and the stages of a step."""
 
 import json
-from argparse import ArgumentParser
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from muphy_lb.bench.jobs import job_of_table
 from muphy_lb.bench.papers import published
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
+from tests.vessel import called
 
 EDGE, SCENE = 6, (6, 6, 3)
 
@@ -20,14 +20,13 @@ EDGE, SCENE = 6, (6, 6, 3)
 @pytest.fixture(scope="module")
 def record(tmp_path_factory):
     """The JSON of the benchmark by the specification, in tiny boxes."""
-    path, parser = tmp_path_factory.mktemp("schreiber") / "bench.json", ArgumentParser()
-    add_options(parser)
+    path = tmp_path_factory.mktemp("schreiber") / "bench.json"
     words = ("--paper", "schreiber", "--size", EDGE, "--backend", "numpy", "--steps", 2, "--runs", 1, "--json", path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(copying, "COPY_BYTES_ON_HOST", 1 << 16)
         patch.setattr(schreiber, "SCENE", SCENE)
         patch.setattr(schreiber, "TRACED_STEPS", 2)
-        bench(parser.parse_args([str(word) for word in words]), lambda text: None, SerialCommunicator())
+        called(bench, add_options, *words)
     return json.loads(path.read_text())
 
 

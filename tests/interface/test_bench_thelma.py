@@ -1,7 +1,6 @@
 """``muphy-lb bench --paper thelma``: a heated cavity beside the same box without temperature, and what both move."""
 
 import json
-from argparse import ArgumentParser
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +18,7 @@ from muphy_lb.model.model import FieldValue
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.thermal.temperature import temperature_k
 from muphy_lb.run.solver import Solver
+from tests.vessel import called
 
 QUICK = ("--backend", "numpy", "--steps", "2", "--runs", "3")
 SIZE = 12
@@ -29,10 +29,7 @@ ON_NUMPY = ["compute.backend=numpy"]
 
 def call(*arguments) -> str:
     """What the command says."""
-    parser, said = ArgumentParser(), []
-    add_options(parser)
-    bench(parser.parse_args([str(argument) for argument in (*arguments, *QUICK)]), said.append, SerialCommunicator())
-    return "\n".join(said)
+    return called(bench, add_options, *arguments, *QUICK)[1]
 
 
 def measured(folder, *arguments) -> list[dict]:

@@ -1,7 +1,6 @@
 """``muphy-lb compare``: what it measures, writes and says, and how it ends."""
 
 import json
-from argparse import ArgumentParser
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +12,7 @@ from muphy_lb.bench.compare import study
 from muphy_lb.bench.compare.command import add_options, compare
 from muphy_lb.case.case import load_case
 from muphy_lb.setup.numerics import resolve
+from tests.vessel import called
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "compare"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.toml"))
@@ -37,10 +37,7 @@ QUICK = ["--sizes", "12,8", "--backends", "numpy,cpu", "--steps", "12", "--secon
 
 def call(path, *arguments, n_ranks=1):
     """The command on a case file: exit code and what was said."""
-    parser, said = ArgumentParser(), []
-    add_options(parser)
-    options = parser.parse_args([str(argument) for argument in (path, *arguments)])
-    return compare(options, said.append, SimpleNamespace(rank=0, size=n_ranks)), "\n".join(said)
+    return called(compare, add_options, path, *arguments, communicator=SimpleNamespace(rank=0, size=n_ranks))
 
 
 @pytest.fixture(scope="module")

@@ -227,7 +227,7 @@ BAD = {
     "other physics": ({"temperature_k": 300.0}, r"has initial.temperature_k but no \[thermal\]"),
     "pressure": ({"pressure_pa": 0.2}, "reaches 0.2 Pa, a density of 1.6 .*allowed: 0.7 to 1.3"),
     "half a run": ({"file": "out.vtkhdf"}, "has no snapshot of velocity; it has pressure: name it in output.fields"),
-    "no field file": ({"file": "other.vtkhdf"}, "is no field file of this program"),
+    "no field file": ({"file": "other.vtkhdf"}, "initial.file: .*other.vtkhdf is no field file that a run"),
     "ending": ({"file": "u.vti"}, "initial.file: u.vti ends in '.vti'"),
 }
 

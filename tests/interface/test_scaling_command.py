@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,7 @@ from muphy_lb.__main__ import main
 from muphy_lb.base.errors import InputError
 from muphy_lb.bench.scaling import table2
 from muphy_lb.bench.scaling.command import add_options, scaling
-from muphy_lb.parallel import SerialCommunicator
-from tests.vessel import write_case
+from tests.vessel import called, write_case
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "scripts" / "slurm"
 ON_NUMPY = ("--set", "compute.backend=numpy")  # nothing to compile
@@ -28,10 +26,7 @@ LOGGED = ("partition:", "halo exchange:")
 
 def call(*arguments):
     """The command on one rank: exit code and what was said."""
-    parser, said = ArgumentParser(), []
-    add_options(parser)
-    options = parser.parse_args([str(argument) for argument in arguments])
-    return scaling(options, said.append, SerialCommunicator()), "\n".join(said)
+    return called(scaling, add_options, *arguments)
 
 
 def refusal(*arguments) -> str:

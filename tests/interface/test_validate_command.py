@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-from argparse import ArgumentParser
 from math import inf, nan
 from types import SimpleNamespace
 
@@ -13,6 +12,7 @@ from muphy_lb.base.errors import BackendError, DivergedError, InputError, Output
 from muphy_lb.validation.case import DEFAULT, Settings, Validation, absolute, relative
 from muphy_lb.validation.command import add_options, validate
 from muphy_lb.validation.plot import Plot, Series, convergence, draw
+from tests.vessel import called
 
 PNG = b"\x89PNG"
 PLOT = Plot("Error & order", "size", "error", (Series("a <b>", [1, 2], [0.5, 0.25], "points"),), log_x=True)
@@ -42,9 +42,7 @@ def run(monkeypatch):
 
     def run_command(*arguments, communicator=DEFAULT.communicator, **cases):
         monkeypatch.setattr("muphy_lb.validation.cases.CASES", cases)
-        parser, said = ArgumentParser(), []
-        add_options(parser)
-        return validate(parser.parse_args([*map(str, arguments)]), said.append, communicator), "\n".join(said)
+        return called(validate, add_options, *arguments, communicator=communicator)
 
     return run_command
 
@@ -63,10 +61,8 @@ def test_list_tells_every_case_in_a_line_and_runs_none(run):
 
 
 def test_list_of_the_real_cases_describes_each():
-    parser, said = ArgumentParser(), []
-    add_options(parser)
-    assert validate(parser.parse_args(["--list"]), said.append) == 0
-    assert all(re.fullmatch(r"[\w-]+ +\S.*\.", line) for line in "\n".join(said).splitlines())
+    code, said = called(validate, add_options, "--list")
+    assert code == 0 and all(re.fullmatch(r"[\w-]+ +\S.*\.", line) for line in said.splitlines())
 
 
 def test_settings_reach_the_cases(run):

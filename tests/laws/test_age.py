@@ -128,7 +128,8 @@ def test_what_leaves_a_flow_that_beats_has_the_age_of_all_that_leaves_within_a_b
     """Over a beat that repeats, as much age leaves as the fluid gains: volume times period, over what has left."""
     waveform = {"period_s": 1.0, "sine": [2.0]}  # it turns back in every beat
     openings = [OPENINGS[0] | {"waveform": waveform}, OPENINGS[1]]
-    case = open_channel(age=AGE, openings=openings, run={"time_s": 15.0, "steps": None}, output={"report": False})
+    run, compiled = {"time_s": 15.0, "steps": None}, {"backend": "cpu"}
+    case = open_channel(age=AGE, openings=openings, run=run, output={"report": False}, compute=compiled)
     record = Run(Solver(case, SerialCommunicator()), tmp_path).execute()[1]["age"]
     series = read_series(tmp_path / "age.csv")
     last = series["time_s"] > 14.0

@@ -96,15 +96,7 @@ def run(nodes, setup, owner, n_steps=30, start=None):
         engine.particles.set("beads", start or start_on(nodes, setup.beads, setup.lattice))
     ranks.set_populations(random_populations(setup.lattice, nodes.n_nodes))
     ranks.step(n_steps)
-    return columns_of(ranks), ranks.populations()
-
-
-def columns_of(ranks) -> dict:
-    """Columns of the beads of all ranks by id."""
-    found = [engine.particles.get("beads") for engine in ranks.engines]
-    joined = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
-    order = np.argsort(joined["id"])
-    return {name: column[order] for name, column in joined.items()}
+    return ranks.particles("beads"), ranks.populations()
 
 
 MANY = replace(SINGLE, many=True)
@@ -214,7 +206,7 @@ def test_two_kinds_of_beads_push_the_fluid_once_each():
     ranks.step(20)
     found = [engine.particles.get("others") for engine in ranks.engines]
     others = np.array([sum(each[name].sum() for each in found) for name in VELOCITY])
-    both.append(momentum(ranks.populations(), columns_of(ranks), SINGLE, D3Q19) + 5.0 * others)
+    both.append(momentum(ranks.populations(), ranks.particles("beads"), SINGLE, D3Q19) + 5.0 * others)
     assert np.abs(both[1] - both[0]).max() < 1e-12
 
 
@@ -234,7 +226,7 @@ def test_beads_go_on_from_their_columns():
     engine.particles.set("beads", start_on(nodes, CHAINS, D3Q19))
     ranks.set_populations(random_populations(D3Q19, nodes.n_nodes))
     ranks.step(20)
-    columns, populations = columns_of(ranks), ranks.populations()
+    columns, populations = ranks.particles("beads"), ranks.populations()
     ranks.step(10)
     again = Ranks(nodes, setup, random_owner(nodes, 2))
     for each in again.engines:
@@ -242,7 +234,7 @@ def test_beads_go_on_from_their_columns():
         each.set_step_number(20)
     again.set_populations(populations)
     again.step(10)
-    whole, parts = columns_of(ranks), columns_of(again)
+    whole, parts = ranks.particles("beads"), again.particles("beads")
     assert all(np.array_equal(whole[name], parts[name]) for name in whole)
     assert np.array_equal(ranks.populations(), again.populations())
 

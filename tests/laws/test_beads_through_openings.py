@@ -67,14 +67,6 @@ def start_on(nodes, lattice) -> dict:
     return columns | dict(zip((*VOXEL, *OFFSET), (*voxel.T, *offset.T), strict=True))
 
 
-def columns_of(ranks) -> dict:
-    """Columns of the beads of all ranks by id."""
-    found = [engine.particles.get("beads") for engine in ranks.engines]
-    joined = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
-    order = np.argsort(joined["id"])
-    return {name: column[order] for name, column in joined.items()}
-
-
 def run(nodes, setup, owner, n_steps):
     """Columns of all beads by id, and the populations."""
     ranks = Ranks(nodes, setup, owner)
@@ -83,7 +75,7 @@ def run(nodes, setup, owner, n_steps):
         engine.start_from(np.ones(1), np.array([[0.1], [0.0], [0.0]]))
         engine.set_step_number(0)
     ranks.step(n_steps)
-    return columns_of(ranks), ranks.populations()
+    return ranks.particles("beads"), ranks.populations()
 
 
 def same(one, other) -> bool:

@@ -1,6 +1,6 @@
 """A fluctuating fluid: the same noise on every backend, rank and streaming, and nothing but noise."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,11 +42,6 @@ class NodeFunctions(PlainPython, FluctuatingSetup):
     """A fluctuating flow by its node functions in plain Python."""
 
 
-def in_python(setup) -> NodeFunctions:
-    """The same with node functions in plain Python."""
-    return NodeFunctions(**{field.name: getattr(setup, field.name) for field in fields(setup)})
-
-
 def closed_box(lattice):
     """A periodic box without walls."""
     return build_nodes(random_voxels(box_shape(lattice), fluid=1.0, periodic=(True, True, True)))
@@ -73,7 +68,7 @@ def test_node_functions_add_the_noise_of_the_specification(lattice, precision):
     setup = FluctuatingSetup(lattice, rates=(1.7, *rates), relaxation=relaxation, conditions=THROUGH_FLOW)
     nodes = random_nodes(lattice)
     specified = populations_after(nodes, setup, 2)
-    found = populations_after(nodes, in_python(replace(setup, precision=precision)), 2)
+    found = populations_after(nodes, NodeFunctions.of(replace(setup, precision=precision)), 2)
     assert np.abs(found - specified).max() < BOUND[precision]
     assert np.abs(specified - populations_after(nodes, replace(setup, kt=1e-20), 2)).max() > 1e-3
 
@@ -126,7 +121,7 @@ def test_steps_that_a_gpu_replays_have_noise_of_their_own():
 def test_populations_do_not_depend_on_the_ranks_bit_by_bit(lattice, streaming):
     """Of node functions in plain Python, which round alike in arrays of any shape."""
     nodes = random_nodes(lattice)
-    setup = in_python(FluctuatingSetup(lattice, streaming=streaming, conditions=THROUGH_FLOW))
+    setup = NodeFunctions.of(FluctuatingSetup(lattice, streaming=streaming, conditions=THROUGH_FLOW))
     alone, *shared = (populations_after(nodes, setup, 3, n_ranks) for n_ranks in (1, 2, 3))
     assert np.isfinite(alone).all() and np.array_equal(alone, shared[0]) and np.array_equal(alone, shared[1])
 
@@ -141,7 +136,7 @@ def test_specified_populations_do_not_depend_on_the_ranks(lattice):
 
 @pytest.mark.parametrize("n_steps", [1, 2, 5])
 def test_in_place_has_the_bits_of_pull(n_steps):
-    nodes, setup = random_nodes(D2Q9), in_python(replace(FLAT, conditions=THROUGH_FLOW))
+    nodes, setup = random_nodes(D2Q9), NodeFunctions.of(replace(FLAT, conditions=THROUGH_FLOW))
     found = [populations_after(nodes, replace(setup, streaming=streaming), n_steps) for streaming in ("pull", "aa")]
     assert np.array_equal(*found) and np.abs(found[0]).max() > 1e-3
 
@@ -179,7 +174,7 @@ def test_noise_conserves_mass_and_momentum(lattice, relaxation):
 def test_noise_in_single_precision_leaves_the_mass_to_the_rest_population():
     """Weights of single precision do not add up to one; populations are 1e-2, and 6e-8 of that is a rounding."""
     nodes = closed_box(D2Q9)
-    engine = start_at_rest(build_engine(nodes, in_python(replace(FLAT, precision=FP32))))
+    engine = start_at_rest(build_engine(nodes, NodeFunctions.of(replace(FLAT, precision=FP32))))
     change = momentum(D2Q9, advance(engine, 50).populations())[0]
     assert abs(change) < 4.0 * 6e-10 * np.sqrt(50 * D2Q9.q * nodes.n_nodes)
 

@@ -3,7 +3,7 @@
 CPUs do not offer it; here the specification and the node functions in plain Python round what they store.
 """
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,11 +42,6 @@ STEPS = 20
 CLOSED = (Condition(VELOCITY, 0.0), Condition(PRESSURE, 0.0))
 
 
-def in_python(setup):
-    """The same with node functions in plain Python, in which bits do not depend on the shape of a matrix."""
-    return PlainPython(**{field.name: getattr(setup, field.name) for field in fields(setup)})
-
-
 def states(setup, nodes):
     """(STEPS + 1, Q, n) populations in node-list order before and after every step, and the engine."""
     engine = build_engine(nodes, setup)
@@ -79,7 +74,7 @@ def test_moments_are_off_by_no_more_than_one_rounding_of_the_deviations_a_step(l
 def test_a_fluid_at_rest_stays_at_rest_exactly(lattice, streaming, backend):
     """The specification adds and subtracts w_q; the node functions do not."""
     setup = Setup(lattice, backend, FP16, streaming, conditions=CLOSED)
-    setup = in_python(setup) if backend == "numpy" else setup
+    setup = PlainPython.of(setup) if backend == "numpy" else setup
     engine = advance(start_at_rest(build_engine(random_nodes(lattice), setup)), 4)
     assert not engine.populations().any() and not engine.moments().any()
 
@@ -121,7 +116,7 @@ def test_populations_do_not_depend_on_the_ranks_bit_by_bit(lattice, streaming, g
     walled = geometry == "moving walls"
     nodes = walled_nodes(lattice) if walled else random_nodes(lattice)
     what = {"motions": MOVING} if walled else {"conditions": THROUGH_FLOW}
-    setup = in_python(Setup(lattice, precision=FP16, streaming=streaming, force=(1e-5, 2e-5, 0.0), **what))
+    setup = PlainPython.of(Setup(lattice, precision=FP16, streaming=streaming, force=(1e-5, 2e-5, 0.0), **what))
     found = []
     for owner in (np.zeros(nodes.n_nodes, int), random_owner(nodes, 3)):
         ranks = Ranks(nodes, setup, owner)

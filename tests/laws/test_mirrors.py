@@ -18,7 +18,7 @@ from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
 from tests.laws.walled import channel, walled_nodes
-from tests.support import Ranks, Setup, advance, build_engine, in_node_order, random_owner, random_populations
+from tests.support import Ranks, Setup, advance, build_engine, in_node_order, momentum, random_owner, random_populations
 from tests.tables import are_permutations, whole_map
 
 pytestmark = pytest.mark.pairs
@@ -60,11 +60,6 @@ def slip_channel(lattice, backend="numpy", streaming="pull"):
     engine = build_engine(nodes, Setup(lattice, backend, streaming=streaming, motions=(SLIP, SLIP)))
     engine.set_populations(random_populations(lattice, nodes.n_nodes))
     return engine
-
-
-def momentum(engine):
-    """(3,) momentum of all stored populations."""
-    return engine.domain.lattice.c.T @ engine.populations().sum(axis=1)
 
 
 def across(lattice):

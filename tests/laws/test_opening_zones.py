@@ -91,6 +91,11 @@ def simulated(nodes, openings, tau, lattice, **compute) -> Solver:
     return Solver(case_from_dict(tables), SerialCommunicator(), nodes)
 
 
+def set_up(nodes, openings, tau, lattice) -> Solver:
+    """One that makes no step: nothing is compiled."""
+    return simulated(nodes, openings, tau, lattice, backend="numpy")
+
+
 def fastest(tau: float) -> float:
     """The largest velocity at a relaxation time."""
     return min(FASTEST, REYNOLDS * (tau - 0.5) / 3.0)
@@ -186,7 +191,7 @@ def test_backends_and_streamings_agree(backend, collision, tmp_path):
 
 
 def test_layers_count_from_openings_that_let_fluid_out(tmp_path):
-    simulation = simulated(stream(bar=False), drive("plug", 0.05, tmp_path), 0.505, FLAT["cumulant"])
+    simulation = set_up(stream(bar=False), drive("plug", 0.05, tmp_path), 0.505, FLAT["cumulant"])
     x = voxel_coordinates(simulation.domain.voxel, simulation.header.shape)[:, 0]
     expected = np.minimum(LENGTH - x, LAYERS)  # none at an inlet
     np.testing.assert_array_equal(simulation.model.parameters[OPENING_LAYER], expected)
@@ -203,8 +208,8 @@ def test_what_diverges_is_refused(collision, kind, most, tmp_path):
         viscosity, lattice = 0.05 / (more * most), {"collision": collision}
         expected = pytest.raises(InputError, match=words) if words else nullcontext()
         with expected:
-            simulated(stream(bar=False), drive(kind, 0.05, tmp_path), 0.5 + 3.0 * viscosity, lattice)
-    simulated(stream(bar=False), drive(kind, 0.05, tmp_path), 0.5 + 3.0 * viscosity, lattice | {"smagorinsky": 0.16})
+            set_up(stream(bar=False), drive(kind, 0.05, tmp_path), 0.5 + 3.0 * viscosity, lattice)
+    set_up(stream(bar=False), drive(kind, 0.05, tmp_path), 0.5 + 3.0 * viscosity, lattice | {"smagorinsky": 0.16})
 
 
 @pytest.mark.parametrize(
@@ -225,12 +230,12 @@ def test_what_diverges_between_two_pressures_is_refused(lattice, number, words):
     drop = 2.0 * number * viscosity**2 * LENGTH / (HEIGHT / 2.0) ** 2
     openings = [{"name": "inlet", "pressure_pa": drop}, {"name": "outlet", "pressure_pa": 0.0}]
     with pytest.raises(InputError, match=words) if words else nullcontext():
-        simulated(stream(bar=False), openings, 0.505, lattice)
+        set_up(stream(bar=False), openings, 0.505, lattice)
 
 
 def test_no_speed_is_expected_between_openings_around_each_other():
     openings = [{"name": "inlet", "pressure_pa": 1e-6}, {"name": "outlet", "pressure_pa": 0.0}]
-    simulation = simulated(stream(bar=False), openings, 0.505, {"collision": "trt"})
+    simulation = set_up(stream(bar=False), openings, 0.505, {"collision": "trt"})
     around = [replace(frame, centroid=simulation.frames[0].centroid) for frame in simulation.frames]
     refuse_diverging(simulation.case, simulation.header, around, simulation.numerics)
 
@@ -248,7 +253,7 @@ def test_only_coarse_flows_have_zones(change, has_zones, tmp_path):
     """Beyond a Reynolds number of a voxel of 10, or if it may be so."""
     openings = change.get("openings", drive("plug", 0.05, tmp_path))
     tau = 0.5 + 3.0 * change.get("fluid", {}).get("kinematic_viscosity_m2_s", 0.0049)
-    simulation = simulated(stream(bar=False), openings, tau, {"collision": "bgk"} | change.get("lattice", {}))
+    simulation = set_up(stream(bar=False), openings, tau, {"collision": "bgk"} | change.get("lattice", {}))
     assert (OPENING_LAYER in simulation.model.parameters) == has_zones
     assert ("zones of openings" in describe(simulation.numerics, 1, 1, 1.0)) == has_zones
 
@@ -261,7 +266,7 @@ def test_a_measured_profile_counts_by_its_largest_velocity(name, peak, tmp_path)
     openings = drive("measured", 1.3 * 0.02, tmp_path)
     openings[0]["profile_file"] = str(tmp_path / "parabola.csv")
     nodes = stream(1 if name == "D2Q9" else WIDTH, bar=False)
-    found = simulated(nodes, openings, 0.6, {"name": name, "collision": "mrt"}).numerics.cell_reynolds
+    found = set_up(nodes, openings, 0.6, {"name": name, "collision": "mrt"}).numerics.cell_reynolds
     assert found == pytest.approx(peak * 0.02 * 3.0 / 0.1, rel=5e-3)
 
 

@@ -1,6 +1,6 @@
 """Nothing depends on the number of ranks, on the order of a rank's nodes, or on the parts in which it is looked at."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,11 +72,6 @@ def test_the_totals_of_all_ranks_add_up(streaming):
     assert sums[0] == sums[1]
 
 
-def in_python(setup):
-    """The same with node functions in plain Python, in which bits do not depend on the place of a node."""
-    return PlainPython(**{field.name: getattr(setup, field.name) for field in fields(setup)})
-
-
 @LATTICES
 @EVERY_STREAMING
 @pytest.mark.parametrize("walled", [False, True], ids=["openings", "moving walls"])
@@ -86,7 +81,7 @@ def test_populations_do_not_depend_on_the_order_of_the_nodes_bit_by_bit(lattice,
     what = {"motions": MOVING} if walled else {"conditions": THROUGH_FLOW}
     setup, found, numbers = Setup(lattice, streaming=streaming, force=BASE.force, **what), [], []
     for order in ORDERS:
-        ranks = Ranks(nodes, in_python(replace(setup, order=order)), random_owner(nodes, n_ranks))
+        ranks = Ranks(nodes, PlainPython.of(replace(setup, order=order)), random_owner(nodes, n_ranks))
         ranks.set_populations(random_populations(lattice, nodes.n_nodes))
         ranks.step(3)
         found.append(ranks.populations())

@@ -87,11 +87,8 @@ def run(nodes, setup, owner, n_steps=60, start=None):
         engine.start_from(np.ones(1), np.zeros((3, 1)))
     before = [engine.particles.get("tracers")["id"].size for engine in ranks.engines]
     ranks.step(n_steps)
-    found = [engine.particles.get("tracers") for engine in ranks.engines]
-    joined = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
-    order = np.argsort(joined["id"])
-    counts = before, [each["id"].size for each in found]
-    return {name: column[order] for name, column in joined.items()}, counts
+    after = [engine.particles.get("tracers")["id"].size for engine in ranks.engines]
+    return ranks.particles("tracers"), (before, after)
 
 
 PERIODIC = {"openings": False, "periodic": (True, True, True)}

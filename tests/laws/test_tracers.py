@@ -77,15 +77,7 @@ def run(nodes, setup, owner=None, n_steps=40, start=None) -> dict:
         engine.start_from(np.ones(1), np.zeros((3, 1)))
         engine.set_step_number(0)
     ranks.step(n_steps)
-    return joined(ranks)
-
-
-def joined(ranks) -> dict:
-    """The tracers of all ranks by id."""
-    found = [engine.particles.get("dye") for engine in ranks.engines]
-    columns = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
-    order = np.argsort(columns["id"])
-    return {name: column[order] for name, column in columns.items()}
+    return ranks.particles("dye")
 
 
 def same(one: dict, other: dict) -> bool:
@@ -113,7 +105,7 @@ def test_sorting_puts_tracers_of_neighbouring_nodes_side_by_side_and_changes_non
     engine.start_from(np.ones(1), np.zeros((3, 1)))
     ranks.step(30)
     node_of = {tuple(place): n for n, place in enumerate(nodes.coordinates().tolist())}
-    before, runs = joined(ranks), []
+    before, runs = ranks.particles("dye"), []
     for _ in range(2):
         place = engine.particles.columns("dye", POSITION[0])
         voxels = np.stack([place[name] for name in POSITION[0]], axis=1).tolist()
@@ -123,7 +115,7 @@ def test_sorting_puts_tracers_of_neighbouring_nodes_side_by_side_and_changes_non
     (mixed, n_visited), (together, _) = runs
     assert mixed > 2 * n_visited
     assert together == n_visited
-    assert same(before, joined(ranks))
+    assert same(before, ranks.particles("dye"))
 
 
 @BACKENDS
@@ -164,7 +156,7 @@ def test_tracers_go_on_from_their_records():
     engine.start_from(np.ones(1), np.zeros((3, 1)))
     engine.set_step_number(0)
     ranks.step(31)
-    record, populations = joined(ranks), ranks.populations()
+    record, populations = ranks.particles("dye"), ranks.populations()
     ranks.step(20)
     again = Ranks(nodes, setup, random_owner(nodes, 2))
     again.set_populations(populations)
@@ -172,7 +164,7 @@ def test_tracers_go_on_from_their_records():
         each.particles.set("dye", record)
         each.set_step_number(31)
     again.step(20)
-    assert same(joined(ranks), joined(again))
+    assert same(ranks.particles("dye"), again.particles("dye"))
 
 
 @cache

@@ -13,7 +13,7 @@ from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, LATTICES
 from muphy_lb.operators import TRT, WALL_RULES
 from tests.laws.walled import INTERPOLATED, MOVING, STEADY, ScatteredDistances, channel, walled_nodes
-from tests.support import Ranks, Setup, advance, box_shape, build_engine, random_owner, random_populations
+from tests.support import Ranks, Setup, advance, box_shape, build_engine, momentum, random_owner, random_populations
 
 pytestmark = pytest.mark.pairs
 
@@ -54,11 +54,6 @@ def force_on(engine, wall=None):
     links = engine.domain.linkwise.join(engine.domain.in_table)
     chosen = slice(None) if wall is None else links.boundary == wall
     return engine.wall_exchange()[chosen] @ engine.domain.lattice.c[links.q[chosen]]
-
-
-def momentum(engine):
-    """(3,) momentum of the stored populations."""
-    return engine.domain.lattice.c.T @ engine.populations().sum(axis=1)
 
 
 def imbalance(setup, nodes):

@@ -1,6 +1,6 @@
 """The node functions without a compiler: a model whose specification is what the compilers are given."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -9,7 +9,13 @@ from tests.support import Setup
 
 
 class PlainPython(Setup):
-    """A setup for the NumPy backend in which every operator is its node function, called node by node."""
+    """A setup for the NumPy backend in which every operator is its node function, called node by node: bits depend
+    neither on the place of a node nor on the shape of a matrix."""
+
+    @classmethod
+    def of(cls, setup: Setup) -> "PlainPython":
+        """The same as another setup computes."""
+        return cls(**{field.name: getattr(setup, field.name) for field in fields(setup)})
 
     def model(self) -> Model:
         """Isothermal flow with its operators in plain Python."""

@@ -1,8 +1,7 @@
 """Pictures of a study as PNG: a tornado of the indices, the answer over each parameter, the band over the number of
 members."""
 
-import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from muphy_lb.apps.study.maps import PICTURE, Maps
 from muphy_lb.apps.study.spread import Spread, spreads
 from muphy_lb.apps.study.table import Table
 from muphy_lb.base.key_units import is_number
-from muphy_lb.output.charts import DPI
+from muphy_lb.output.charts import png_of
 from muphy_lb.output.drawing import drawing
 
 TOTAL, FIRST, VALUES = "#9db8d9", "#2f5d8c", "#2f5d8c"
@@ -73,7 +72,7 @@ def _tornado(answer: Answer) -> bytes:
         axes.set_title(answer.name, parse_math=False, fontsize=10)
         axes.legend(loc="lower right", fontsize=8)
 
-    return _figure((6.4, 1.4 + 0.5 * len(ordered)), draw)
+    return png_of((6.4, 1.4 + 0.5 * len(ordered)), draw)
 
 
 def _scatter(name: str, values: np.ndarray, table: Table) -> bytes:
@@ -100,7 +99,7 @@ def _scatter(name: str, values: np.ndarray, table: Table) -> bytes:
             axes.set_axis_off()
         np.ravel(all_axes)[0].set_ylabel(name, fontsize=8, parse_math=False)
 
-    return _figure((3.1 * n_columns + 0.6, 2.7 * n_rows), draw, n_rows, n_columns)
+    return png_of((3.1 * n_columns + 0.6, 2.7 * n_rows), draw, n_rows, n_columns)
 
 
 def _convergence(name: str, values: np.ndarray, table: Table) -> bytes:
@@ -123,7 +122,7 @@ def _convergence(name: str, values: np.ndarray, table: Table) -> bytes:
         axes.set_title("mean and ends of the 95 % band, with their standard errors", fontsize=9)
         axes.grid(alpha=0.3)
 
-    return _figure((6.4, 3.4), draw)
+    return png_of((6.4, 3.4), draw)
 
 
 def _over_blocks(name: str, found: list[Spread]) -> bytes:
@@ -139,15 +138,4 @@ def _over_blocks(name: str, found: list[Spread]) -> bytes:
         axes.set_title("mean and standard deviation over blocks of one size", fontsize=9)
         axes.grid(alpha=0.3)
 
-    return _figure((6.4, 3.4), draw)
-
-
-def _figure(size_in: tuple[float, float], draw: Callable, *shape: int) -> bytes:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # slow to import
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size_in, dpi=DPI, layout="constrained")
-    canvas, buffer = FigureCanvasAgg(figure), io.BytesIO()
-    draw(figure.subplots(*shape))
-    canvas.print_png(buffer)
-    return buffer.getvalue()
+    return png_of((6.4, 3.4), draw)

@@ -108,7 +108,7 @@ class Study:
             table = self.table
             return list(lines(table, write_results(table, self.members.folder, with_pictures)))
 
-        return self.communicator.broadcast(agreed_on_root(self.communicator, work))
+        return from_root(self.communicator, work)
 
     def __str__(self):
         table = self.table

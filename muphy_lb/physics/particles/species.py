@@ -21,6 +21,7 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import DrawnParticles, FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.model.flow import Flow
+from muphy_lb.parallel import from_root
 from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.physics.particles.files.read import read_particles
 from muphy_lb.physics.particles.files.table import ParticleTable
@@ -131,10 +132,14 @@ class Species(ABC, Generic[OfTable]):
     def extend(self, flow: Flow) -> Flow:
         """The flow of a rank, with these particles in it."""
 
-    @abstractmethod
     def initial(self, view: FlowView) -> Mapping[str, np.ndarray]:
         """Columns of all its particles at the start, by name, the same on every rank; collective. Raises InputError: a
         particle would start where there is no fluid."""
+        return from_root(view.communicator, lambda: self.start(view))
+
+    @abstractmethod
+    def start(self, view: FlowView) -> Mapping[str, np.ndarray]:
+        """The columns of :meth:`initial`, on rank 0."""
 
     @abstractmethod
     def describe(self) -> str:

@@ -8,18 +8,14 @@ import pytest
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.dicom import read_dicom
 from muphy_lb.geometry.load import load_voxels
-from muphy_lb.geometry.slabs import slabs
 
 pytest.importorskip("pydicom")
 
 from tests.unit.geometry.dicom import write_series, write_slice
+from tests.unit.geometry.test_reader_formats import values_of
 
 VALUES = np.arange(24, dtype=np.uint16).reshape(2, 3, 4)
 STACK = np.arange(48, dtype=np.uint16).reshape(4, 3, 4)
-
-
-def values_of(image):
-    return np.concatenate([slab for _, slab in slabs(image.values)])
 
 
 def test_slices_are_ordered_by_their_place_not_by_their_name(tmp_path):

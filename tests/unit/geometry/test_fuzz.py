@@ -11,8 +11,9 @@ pytest.importorskip("pydicom")
 from tests.conftest import HANGS_S
 from tests.fuzz.campaign import FAMILIES, campaign, kind_of
 from tests.fuzz.damages import damages
+from tests.fuzz.limited import LIMIT_MIB, LIMIT_S, READ, REFUSED, Ending
 from tests.fuzz.samples import BY_NAME
-from tests.fuzz.study import LIMIT_MIB, LIMIT_S, READ, REFUSED, Ending, judge
+from tests.fuzz.study import judge
 from tests.structure.source import ROOT
 
 REFUSAL = Ending(

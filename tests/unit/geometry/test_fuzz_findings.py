@@ -9,18 +9,14 @@ import pytest
 from PIL import Image as Picture
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.load import load_voxels, load_with_notes
+from muphy_lb.geometry.load import load_with_notes
 from muphy_lb.geometry.surfaces.mend import mend
 from muphy_lb.geometry.surfaces.surface import Surface, read_surface
 from tests.unit.geometry.surfaces import FACES, box
 from tests.unit.geometry.test_gmy import duct
+from tests.unit.geometry.test_limits import refused
 
 MOST_BYTES = 30e6
-
-
-def refused(match, path, **options):
-    with pytest.raises(GeometryError, match=match):
-        load_voxels(path, **options)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.95])

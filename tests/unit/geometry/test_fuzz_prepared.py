@@ -7,8 +7,9 @@ import time
 import pytest
 
 from muphy_lb.geometry.errors import GeometryError
-from tests.fuzz import prepared
-from tests.fuzz.prepared import READ, REFUSED, study
+from tests.fuzz import limited, prepared
+from tests.fuzz.limited import READ, REFUSED
+from tests.fuzz.prepared import study
 from tests.fuzz.prepared_damages import NAME, Damage, damage_of
 
 
@@ -48,7 +49,7 @@ def refuse():
     ids=["refused", "traceback", "killed", "ended", "hangs"],
 )
 def test_what_comes_of_a_file_is_told_and_the_others_are_read(folder, monkeypatch, second, verdict):
-    monkeypatch.setattr(prepared, "PATIENCE_S", 3.0)
+    monkeypatch.setattr(limited, "LIMIT_S", 3)
     assert verdicts(folder, monkeypatch, second) == [READ, verdict, READ, READ]
 
 

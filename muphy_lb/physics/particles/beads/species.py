@@ -14,7 +14,6 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import DrawnParticles
 from muphy_lb.model.model import POSITION, Value
 from muphy_lb.operators import VELOCITY as VELOCITY_GIVEN
-from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach, excess_temperature
 from muphy_lb.physics.particles.beads.forces import WCA_RANGE, Interactions
 from muphy_lb.physics.particles.beads.model import AT_REST, BOTH, ONE_WAY, Beads, table, with_beads
@@ -330,11 +329,8 @@ class BeadSpecies(Species[BeadsSection]):
         """The flow with these beads."""
         return with_beads(flow, self.beads)
 
-    def initial(self, view):
+    def start(self, view) -> dict[str, np.ndarray]:
         """Where they start, with velocities of their temperature."""
-        return view.communicator.broadcast(agreed_on_root(view.communicator, lambda: self._start(view)))
-
-    def _start(self, view) -> dict[str, np.ndarray]:
         random, beads = np.random.default_rng([self.section.seed, self._own_number]), self.beads
         dimension = lattice_named(self.case.lattice.name).dimension
         voxel, offset = self._places(view, random, dimension)

@@ -23,7 +23,6 @@ from muphy_lb.model.model import (
 )
 from muphy_lb.operators import STORE_VECTOR, VELOCITY_VECTOR
 from muphy_lb.operators.philox import LARGEST_NUMBER
-from muphy_lb.parallel import agreed_on_root
 from muphy_lb.physics.particles.openings import BORN, END, STUCK, UNDER_WAY, WAITING, spread_over_opening
 from muphy_lb.physics.particles.species import FluidPlaces, Species, places_in_fluid
 from muphy_lb.physics.particles.tracers.observers import TracerSeries, TracerSnapshots
@@ -84,11 +83,8 @@ class Tracers(Species[TracersSection]):
         seed = np.int64(self.section.seed ^ number << 32)
         return with_tracers(flow, self.name, self.count, self.diffusivity, seed, self.section.walls == "stick")
 
-    def initial(self, view):
+    def start(self, view) -> dict[str, np.ndarray]:
         """Where they start, and when."""
-        return view.communicator.broadcast(agreed_on_root(view.communicator, lambda: self._start(view)))
-
-    def _start(self, view) -> dict[str, np.ndarray]:
         section, count = self.section, self.count
         random = np.random.default_rng(section.seed)
         identity = np.arange(count)

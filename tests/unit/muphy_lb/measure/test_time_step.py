@@ -22,7 +22,7 @@ ROCK = {
     "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 1e-6},
     "flow": {"acceleration_m_s2": [0.01, 0.0, 0.0]},
     "lattice": {"relaxation_time": 1.0, "collision": "trt"},
-    "compute": {"backend": "numpy", "precision": "fp64"},
+    "compute": {"backend": "cpu", "precision": "fp64"},
     "run": {"steps": 20_000, "ramp_steps": 0, "steady_interval_steps": 20},
 }
 ALONE = SerialCommunicator()
