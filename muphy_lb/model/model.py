@@ -374,10 +374,9 @@ class Model:
             yield f"has {ARRIVING}, which are there between streaming and collision alone; move it there"
         if STORED in stage.writes or (ARRIVING in stage.writes and ARRIVING not in stage.reads):
             yield f"writes populations that it cannot write; those that it may are {ARRIVING} that it also reads"
-        changes = [ARRIVING in each.writes for each in self.between]
         if STORED in stage.reads and stage in self.between:
-            k = self.between.index(stage)
-            if any(changes[:k]) or (changes[k] and stage.where is None):
+            so_far = self.between[: self.between.index(stage) + 1]
+            if any(ARRIVING in each.writes and each.where is None for each in so_far):
                 yield f"reads {STORED} that are changed as {ARRIVING} of neighbours; move it ahead, or choose its nodes"
         fields = {name: each for each in self.fields for name in (each.name, *each.components)}
         columns = () if stage.over == NODES else (f"{stage.over}.",)

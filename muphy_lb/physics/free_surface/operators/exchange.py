@@ -91,6 +91,7 @@ from muphy_lb.physics.free_surface.cells import (
     OPENING,
     SUPPORT,
     SUPPORTED,
+    TENSION_AHEAD,
     TURNING,
     WALL,
     density_node,
@@ -198,7 +199,11 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         gas: ``(n, parameters)`` -> density, minus 1, of the pressure of the gas.
     """
     scheme = scheme_of(capillarity)
-    own = (CELL, MASS, FILL, SUPPORT) if capillarity is NO_TENSION else (CELL, MASS, FILL, SUPPORT, LAST_TENSION)
+    own = (
+        (CELL, MASS, FILL, SUPPORT)
+        if capillarity is NO_TENSION
+        else (CELL, MASS, FILL, SUPPORT, LAST_TENSION, TENSION_AHEAD)
+    )
     parameters = joined(named(*own), gas.parameters, force.parameters, capillarity.parameters)
 
     def reference(arriving, leaving, neighbours, n, lattice, parameters):
@@ -250,6 +255,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         cell[n] = decided
         if capillarity is not NO_TENSION:
             parameters[LAST_TENSION][n] = np.where(cell[n] & TURNING, 0.0, now)
+            parameters[TENSION_AHEAD][n] = tension
 
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (capillarity, gas))
@@ -363,26 +369,28 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
         kind = loosened(kind, neighbours, n, parameters)
         parameters[mass][n] = held
         parameters[cell][n] = kind
-        keep(now, kind, n, parameters)
+        keep((now, tension), kind, n, parameters)
         return changed
 
     return jit(cross)
 
 
 def _last_tension_nodes(capillarity: Operator, precision, jit, at):
-    """Node functions ``(now, n, parameters)`` -> surface tension a step ahead, and ``(now, kind, n, parameters)``
-    that keeps it for the next step, unless the cell turns."""
+    """Node functions ``(now, n, parameters)`` -> surface tension a step ahead, and
+    ``((now, ahead), kind, n, parameters)`` that keeps it for the next step, unless the cell turns."""
     if capillarity is NO_TENSION:
-        return jit(lambda now, n, parameters: now), jit(lambda now, kind, n, parameters: None)
-    last, tension, zero, sudden = at[LAST_TENSION], at[TENSION], precision.real(0), precision.real(SUDDEN)
+        return jit(lambda now, n, parameters: now), jit(lambda tensions, kind, n, parameters: None)
+    last, ahead, tension = at[LAST_TENSION], at[TENSION_AHEAD], at[TENSION]
+    zero, sudden = precision.real(0), precision.real(SUDDEN)
 
     def extrapolated(now, n, parameters):
         before, most = parameters[last][n], sudden * parameters[tension]
         is_known = before != zero and abs(now - before) <= most
         return now + (now - before) if is_known else now
 
-    def keep(now, kind, n, parameters):
-        parameters[last][n] = zero if kind & TURNING else now
+    def keep(tensions, kind, n, parameters):
+        parameters[last][n] = zero if kind & TURNING else tensions[0]
+        parameters[ahead][n] = tensions[1]
 
     return jit(extrapolated), jit(keep)
 
@@ -445,7 +453,7 @@ def _complete_node(lattice, precision, jit, at, nearest: float):
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
     behind, n_neighbours = tuple(q - 1 for q in back), lattice.q - 1
     zero, half, two, least, grazing = (real(x) for x in (0, 0.5, 2, nearest, GRAZING))
-    link, plane_of = _link_node(precision, jit), _plane_node(lattice, precision, jit, at)
+    link, plane_of = link_node(precision, jit), _plane_node(lattice, precision, jit, at)
     rest_of = _rest_node(lattice, precision, jit, at)
 
     def complete(populations, neighbours, n, parameters, state, pushed):
@@ -472,7 +480,7 @@ def _complete_node(lattice, precision, jit, at, nearest: float):
     return jit(unroll(complete))
 
 
-def _link_node(precision, jit):
+def link_node(precision, jit):
     """Node function ``(along, across, force, weight, state)`` -> even part at the surface, over the weight of the link,
     and its change along the normal that bears the body force. ``along, across, force``: of velocity, normal and body
     force along the link; ``weight``: body force along the normal."""
@@ -515,7 +523,7 @@ def _rest_node(lattice, precision, jit, at):
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     behind = tuple(q - 1 for q in back)
     zero, half, two, thinnest, grazing = (real(x) for x in (0, 0.5, 2, THINNEST, GRAZING))
-    share, link = real(1 / SUPPORTED), _link_node(precision, jit)
+    share, link = real(1 / SUPPORTED), link_node(precision, jit)
 
     def rest_of(populations, neighbours, n, parameters, state, surface):
         (arriving, leaving), (_, ux, uy, uz, _), (fx, fy, fz, place, nx, ny, nz) = populations, state, surface
