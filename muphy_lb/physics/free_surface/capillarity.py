@@ -43,8 +43,8 @@ FLAT = 1e-12  # length of the gradient of the filling below which it has no dire
 
 
 def surface_normal(neighbours, n, lattice, parameters) -> tuple[np.ndarray, np.ndarray]:
-    """(3, m) unit normals in interface or liquid cells n, whose neighbours are (Q - 1, m), and (m,) whether there is none; walls
-    count as filled as the cell itself."""
+    """(3, m) unit normals in interface or liquid cells n, whose neighbours are (Q - 1, m), and (m,) whether there is
+    none; walls count as filled as the cell itself."""
     cell, held = parameters[CELL], parameters[FILL]
     kind, fill = cell[neighbours], np.where(cell[n] & LIQUID, 1.0, held[n].astype(float))
     beside = np.where(kind & INTERFACE, held[neighbours], np.where(kind & LIQUID, 1.0, 0.0))

@@ -2,7 +2,8 @@
 
 The kind of a cell, and its next one: the bits of the field ``cell``.
 
-Between steps a cell is ``GAS``, ``INTERFACE``, ``LIQUID`` or ``SHORE``; a liquid cell never has a gas cell among its neighbours.
+Between steps a cell is ``GAS``, ``INTERFACE``, ``LIQUID`` or ``SHORE``; a liquid cell never has a gas cell among its
+neighbours.
 Within a step further bits mark what a cell turns into; each is set in one stage, so that other cells may read the other
 bits meanwhile.
 

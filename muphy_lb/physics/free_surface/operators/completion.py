@@ -2,8 +2,8 @@
 
 A cell that is less than half full has its centre beyond the surface, and cannot have the inertia of what is in it: with
 the distance d of :mod:`muphy_lb.physics.free_surface.operators.exchange` below 0 its answer would have to precede what
-it is asked. Its wet neighbours can: what a liquid cell, or an interface cell that is at least half full, gets from a dry
-one is completed by the same equation, at d >= 0, if the cell behind it is wet and the link rises. So inertia is
+it is asked. Its wet neighbours can: what a liquid cell, or an interface cell that is at least half full, gets from a
+dry one is completed by the same equation, at d >= 0, if the cell behind it is wet and the link rises. So inertia is
 continuous where cells turn. The plane is that of the wet cell; d is by its own filling, or for a liquid one by that of
 the dry cell across the link.
 
@@ -38,7 +38,6 @@ from muphy_lb.physics.free_surface.cells import (
     LIQUID,
     ONE_PRESSURE,
     OWED,
-    SHORE,
     SUPPORT,
     SUPPORTED,
     TENSION_AHEAD,
