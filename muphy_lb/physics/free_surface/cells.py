@@ -41,8 +41,8 @@ SURFACE = INTERFACE | WETTED | BARED
 
 
 def is_liquid(cell):
-    """Whether cells are liquid, of integers or arrays of them."""
-    return cell & LIQUID != 0
+    """Whether cells are liquid between steps, of numbers or arrays of them."""
+    return (cell == LIQUID) | (cell == SHORE)
 
 
 CELL, MASS, FILL = "cell", "liquid_mass", "fill"

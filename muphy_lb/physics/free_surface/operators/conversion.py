@@ -272,7 +272,8 @@ def _borne(neighbours, n, lattice, parameters):
     """(m,) mass of what the liquid cells beside them owe that dry cells bear."""
     found = np.zeros(n.shape)
     for k, beside in enumerate(neighbours):
-        found = found + lattice.w[k + 1] * parameters[OWED][beside]
+        is_owing = parameters[CELL][beside] & SHORE == SHORE
+        found = found + np.where(is_owing, lattice.w[k + 1] * parameters[OWED][beside], 0.0)
     return np.where(_is_dry(parameters[CELL][n], parameters[FILL][n]), found, 0.0)
 
 
@@ -286,7 +287,8 @@ def _borne_node(lattice, precision, jit, at):
             return zero
         found = zero
         for k in range(n_neighbours):
-            found += w[k + 1] * parameters[owed][neighbours[k]]
+            if parameters[cell][neighbours[k]] & SHORE == SHORE:
+                found += w[k + 1] * parameters[owed][neighbours[k]]
         return found
 
     return jit(unroll(borne))
