@@ -85,13 +85,14 @@ class Course(NamedTuple):
 
 
 class Where(NamedTuple):
-    """The nodes at which an integer field has at least one bit of a mask."""
+    """The nodes at which an integer field has at least one bit of a mask; of the bulk, none ``without``."""
 
     field: str
     mask: int
     #: name of a ``COLLECT`` stage, if no other nodes than those that it has collected can be such nodes before it runs
     #: again. They may be looked for among those alone.
     among: str = ""
+    without: int = 0
 
 
 Value = float | np.ndarray | np.integer | FieldValue | Provided | Table | Course
@@ -328,9 +329,9 @@ class Model:
     #: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there are none. The
     #: moments of such nodes are 0, and so are their populations in outputs.
     occupied: str = ""
-    #: if the one stage between changes what arrives, those nodes with fluid at which it does not act, nor changes
-    #: anything that their collision reads. Where there is a second buffer, they may collide beside that stage and those
-    #: that are ``beside_bulk``, and the other nodes with fluid as soon as it has acted.
+    #: if the last stage between changes what arrives, at all other nodes with fluid: those at which no stage between
+    #: acts, nor changes anything that their collision reads. Where there is a second buffer, they may collide beside
+    #: these stages and those that are ``beside_bulk``, and the other nodes with fluid as soon as the last has acted.
     bulk: Where | None = None
     #: what a step costs at a node by the value of ``occupied``, in steps of a node with fluid; 1 if not named
     costs: Mapping[int, float] = field(default_factory=dict)

@@ -12,6 +12,7 @@ behind the collision              refill         wetted cells get populations
                                   new take       wetted and bared cells take their part of it, too
                                   turn           cells become what they turn into
                                   shore          liquid cells beside dry ones are marked
+                                  wet side       cells that get what is completed are listed
 """
 
 from dataclasses import replace
@@ -82,7 +83,7 @@ from muphy_lb.physics.free_surface.operators.conversion import (
 )
 from muphy_lb.physics.free_surface.operators.exchange import exchange
 
-EDGE_MOMENTS, SURFACE_CELLS = "edge_moments", "surface"
+EDGE_MOMENTS, SURFACE_CELLS, WET_SIDE = "edge_moments", "surface", "wet side"
 CELLS, FILLS, BUBBLES, MOMENTS_BESIDE = (f"{name}{AT_NEIGHBOURS}" for name in (CELL, FILL, BUBBLE, EDGE_MOMENTS))
 SUPPORTS, TENSIONS, DEBTS = (f"{name}{AT_NEIGHBOURS}" for name in (SUPPORT, TENSION_AHEAD, OWED))
 FIELDS = (
@@ -136,13 +137,15 @@ def free_surface(
         given,
         reads=(ARRIVING, STORED, CELLS, FILLS, *at_surface),
         writes=(ARRIVING, CELL, OWED),
-        where=Where(CELL, INTERFACE | NEEDED),
+        where=Where(CELL, INTERFACE | NEEDED, among=WET_SIDE),
     )
     columns = {**OWN, COS_ANGLE: parameters[COS_ANGLE]} if capillarity is CONTACT_ANGLE else None
     after = _conversion(force, force_parameters, bubbles is not None, columns)
     extended = flow.with_fields(*FIELDS).with_stages(between=(crossing, completing), after=after)
     filled = _filled(gas_deviation, bubbles)
-    liquid = replace(extended, name="free surface", occupied=CELL, bulk=Where(CELL, LIQUID), costs=COSTS)
+    liquid = replace(
+        extended, name="free surface", occupied=CELL, bulk=Where(CELL, LIQUID, without=NEEDED), costs=COSTS
+    )
     return replace(liquid, counted=counted, filled=filled)
 
 
@@ -198,4 +201,5 @@ def _conversion(force: Operator, force_parameters, has_bubbles: bool, columns) -
         replace(take, name="new take", where=_surface(SURFACE & ~INTERFACE)),
         Stage("turn", (TURN,), OWN, writes=(CELL, SUPPORT), where=_surface(CHANGED)),
         Stage("shore", (MARK_SHORE, GET_SHORE), OWN, (CELLS, FILLS), (CELL,), _surface(SURFACE)),
+        Stage(WET_SIDE, reads=(CELLS,), where=Where(CELL, INTERFACE | NEEDED), kernel=COLLECT),
     )
