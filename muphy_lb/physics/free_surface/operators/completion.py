@@ -5,7 +5,8 @@ the distance d of :mod:`muphy_lb.physics.free_surface.operators.exchange` below 
 it is asked. Its wet neighbours can: what a liquid cell, or an interface cell that is at least half full, gets from a
 dry one is completed by the same equation, at d >= 0, if the cell behind it is wet and the link rises. So inertia is
 continuous where cells turn. The plane is that of the wet cell; d is by its own filling, or for a liquid one by that of
-the dry cell across the link.
+the dry cell across the link. Spray that is faster than ``MOST_SPEED`` is left as it is: fronts that are not resolved
+would diverge.
 
 Mass between interface cells has crossed before by what both have sent. What a liquid cell gains so, in the place of
 what a dry one has sent, it owes: its dry neighbours bear it in proportion to the weights of their links, whether they
@@ -42,7 +43,7 @@ from muphy_lb.physics.free_surface.cells import (
     SUPPORTED,
     TENSION_AHEAD,
 )
-from muphy_lb.physics.free_surface.operators.exchange import GRAZING, HEAVIEST, OF_TENSION, link_node
+from muphy_lb.physics.free_surface.operators.exchange import GRAZING, HEAVIEST, MOST_SPEED, OF_TENSION, link_node
 
 
 @cache
@@ -63,6 +64,7 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
         f = leaving + rest_populations(lattice)
         pushed = np.broadcast_to(force.reference(n, parameters), (3, n.size))
         u = COMPRESSIBLE.velocity(combined(lattice.c.T, f) + AFTER_COLLISION * pushed, added(f))
+        has_dry &= added(u * u) <= MOST_SPEED**2
         normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
         place, weight = plane_distance(np.where(is_liquid, 1.0, fill[n].astype(float)), normal), added(pushed * normal)
         tensions, heaviest = np.zeros(kind.shape), HEAVIEST * np.linalg.norm(pushed, axis=0)
@@ -104,7 +106,7 @@ def _node(lattice, precision, jit, at, force_at, pressures):
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     bit, behind = tuple(1 << q for q in range(lattice.q)), tuple(q - 1 for q in back)
     zero, one, two, half, grazing, dry_below = (real(x) for x in (0, 1, 2, 0.5, GRAZING, DRY))
-    heaviest, of_speed = real(HEAVIEST), real(1.5)
+    heaviest, of_speed, fastest = real(HEAVIEST), real(1.5), real(1.5 * MOST_SPEED**2)
     state_at = state_node(lattice, precision, jit, COMPRESSIBLE, AFTER_COLLISION)
     normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
     link, beside_at = link_node(precision, jit), _beside_node(jit, lattice.q - 1, precision, at)
@@ -125,6 +127,8 @@ def _node(lattice, precision, jit, at, force_at, pressures):
         fx, fy, fz = force_at(n, parameters)
         _, ux, uy, uz, _, _, _ = state_at(leaving, (fx, fy, fz))
         square, weight = of_speed * (ux * ux + uy * uy + uz * uz), fx * nx + fy * ny + fz * nz
+        if square > fastest:
+            return 0
         heavy, place = heaviest * real(math.sqrt(fx * fx + fy * fy + fz * fz)), distance_of(share, nx, ny, nz)
         changed, gained, weights = 0, zero, zero
         for k in range(n_neighbours):
