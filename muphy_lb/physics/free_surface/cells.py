@@ -32,7 +32,9 @@ WALL = 128  # a solid voxel
 OPENING = WALL | NEEDED  # a voxel of an opening
 SHORE = LIQUID | NEEDED
 """A liquid cell with an interface cell beside it that is less than half full."""
-DRY = 0.5  # filling of interface cells below which the surface lies on the near side of their centre
+DRY = 0.49
+"""Filling below which an interface cell is dry: a bit less than a half, since starts fill cells by halves, and rounding
+should not decide."""
 
 FLUID = INTERFACE | LIQUID
 TURNING = FILLED | EMPTIED

@@ -1,4 +1,4 @@
-"""What arrives at a wet cell from a dry one, whose centre liquid does not reach, by the place of the surface.
+"""Completion, by the place of the surface, of populations that arrive at wet cells from dry ones.
 
 A cell that is less than half full has its centre beyond the surface, and cannot have the inertia of what is in it: with
 the distance d of :mod:`muphy_lb.physics.free_surface.operators.exchange` below 0 its answer would have to precede what

@@ -199,12 +199,10 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         gas: ``(n, parameters)`` -> density, minus 1, of the pressure of the gas.
     """
     scheme = scheme_of(capillarity)
-    own = (
-        (CELL, MASS, FILL, SUPPORT)
-        if capillarity is NO_TENSION
-        else (CELL, MASS, FILL, SUPPORT, LAST_TENSION, TENSION_AHEAD)
+    tensions = () if capillarity is NO_TENSION else (LAST_TENSION, TENSION_AHEAD)
+    parameters = joined(
+        named(CELL, MASS, FILL, SUPPORT, *tensions), gas.parameters, force.parameters, capillarity.parameters
     )
-    parameters = joined(named(*own), gas.parameters, force.parameters, capillarity.parameters)
 
     def reference(arriving, leaving, neighbours, n, lattice, parameters):
         cell, fill = parameters[CELL], parameters[FILL]
@@ -227,10 +225,8 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
                 [has & (wet > 0.0) & (fill[neighbours[k]] > fill[n]) for k, (has, wet, _) in enumerate(columns)], axis=0
             )
         stops = (beside == OPENING).any(axis=0) & is_alone & is_fast
-        pushed = np.broadcast_to(force.reference(n, parameters), u.shape)
-        even = _even(
-            (arriving, leaving, equilibrium), neighbours, n, lattice, parameters, (pushed, tension, scheme.nearest)
-        )
+        pushed = np.broadcast_to(force.reference(n, parameters), u.shape), tension, scheme.nearest
+        even = _even((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, pushed)
         for q in range(1, lattice.q):
             back, kind = lattice.opposite[q], beside[q - 1]
             gained = arriving[back] - leaving[q]
@@ -254,8 +250,8 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
             decided = _loosened(decided, beside, neighbours, n, lattice, parameters)
         cell[n] = decided
         if capillarity is not NO_TENSION:
-            parameters[LAST_TENSION][n] = np.where(cell[n] & TURNING, 0.0, now)
-            parameters[TENSION_AHEAD][n] = tension
+            kept = np.where(cell[n] & TURNING, 0.0, now), tension
+            parameters[LAST_TENSION][n], parameters[TENSION_AHEAD][n] = kept
 
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (capillarity, gas))
