@@ -8,9 +8,10 @@ continuous where cells turn. The plane is that of the wet cell; d is by its own 
 the dry cell across the link. Spray that is faster than ``MOST_SPEED`` is left as it is: fronts that are not resolved
 would diverge.
 
-Mass between interface cells has crossed before by what both have sent. What a liquid cell gains so, in the place of
-what a dry one has sent, it owes: its dry neighbours bear it in proportion to the weights of their links, whether they
-turn in this step (before they give what they hold) or not (when they take), so that no mass is lost.
+Mass between interface cells has crossed before by what both have sent. The mass that a liquid cell gains by a completed
+population, in the place of the one that a dry cell has sent, is owed: its dry neighbours bear it in proportion to the
+weights of their links, whether they turn in this step (before they give what they hold) or not (when they take), so
+that no mass is lost.
 """
 
 import math
@@ -82,7 +83,8 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
             even = 0.5 * (equilibrium[q] + equilibrium[back]) / w[q]
             borne = np.where(is_liquid, supports[m], np.minimum(supports[n], supports[m]))
             slope = borne * (3.0 * weight + 9.0 * across * (lattice.c[q] @ pushed - weight * across))
-            d = np.maximum(np.where(is_liquid, across + plane_distance(fill[m].astype(float), normal), place), 0.0)
+            there = across + plane_distance(np.where(chosen, fill[m].astype(float), 0.5), normal)
+            d = np.maximum(np.where(is_liquid, there, place), 0.0)
             middle, most = 0.5 * across, heaviest + OF_TENSION * np.abs(tensions)
             drop = even - slope * (middle + d) - 0.5 * (arriving[q] + leaving[back]) / w[q]
             drop = np.clip(drop * (middle - d) / np.where(chosen, middle + d, 1.0), -most, most)
