@@ -40,7 +40,8 @@ With surface tension A is the share of the face between two interface cells that
 or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell
 only when that is full; the other lets liquid into cells that the surface has not reached, which makes the filling of a
 moving surface rough, and its curvature differ where it advances and where it recedes: drops then lose their oscillation
-five times too fast.
+five times too fast. Cells whose fills differ by less than ``ALIKE`` lie side by side below the surface, and share their
+face as without surface tension.
 
 A cell without gas beside it that is not full holds a pocket of gas, which has the pressure of all gas: where that of
 the liquid is higher, the density of the cell is lowered, so that its neighbours send more than they get until it is
@@ -102,6 +103,7 @@ from muphy_lb.physics.free_surface.operators import column
 HYSTERESIS = 1e-2  # How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011).
 HYSTERESIS_OF_TENSION = 1e-3
 """The same with surface tension: with more, an advancing surface seems more curved than a receding one."""
+ALIKE, UNLIKE = 0.3, 0.6  # difference of the fills of cells side by side along a surface, and across it
 SOFT = 1e-3
 """Added to the liquid of the emptier and to the room of the fuller of two cells, for the share of their face that is
 wet: between a full and an empty one it is a half."""
@@ -156,18 +158,22 @@ def _level_node(precision, jit):
 
 
 def _steep(own, other):
-    """Wet share of a face if the surface is a plane along or across it."""
+    """Wet share of a face if the surface is a plane along or across it, between cells that differ by more than
+    ``UNLIKE``; below a level surface, by less than ``ALIKE``."""
     liquid, room = np.minimum(own, other) + SOFT, 1.0 - np.maximum(own, other) + SOFT
-    return liquid / (liquid + room)
+    level, steep = _level(own, other), np.clip((np.abs(own - other) - ALIKE) / (UNLIKE - ALIKE), 0.0, 1.0)
+    return level + steep * (liquid / (liquid + room) - level)
 
 
 def _steep_node(precision, jit):
     """Node function of :func:`_steep`."""
-    one, soft = precision.real(1), precision.real(SOFT)
+    zero, one, soft, alike = (precision.real(x) for x in (0, 1, SOFT, ALIKE))
+    scale, level_of = precision.real(1.0 / (UNLIKE - ALIKE)), _level_node(precision, jit)
 
     def share(own, other):
         liquid, room = min(own, other) + soft, one - max(own, other) + soft
-        return liquid / (liquid + room)
+        level, steep = level_of(own, other), min(max((abs(own - other) - alike) * scale, zero), one)
+        return level + steep * (liquid / (liquid + room) - level)
 
     return jit(share)
 
