@@ -5,8 +5,7 @@ the distance d of :mod:`muphy_lb.physics.free_surface.operators.exchange` below 
 it is asked. Its wet neighbours can: what a liquid cell, or an interface cell that is at least half full, gets from a
 dry one is completed by the same equation, at d >= 0, if the cell behind it is wet and the link rises. So inertia is
 continuous where cells turn. The plane is that of the wet cell; d is by its own filling, or for a liquid one by that of
-the dry cell across the link. Spray that is faster than ``MOST_SPEED`` is left as it is: fronts that are not resolved
-would diverge.
+the dry cell across the link. Liquid that is faster than ``FASTEST`` is left as it is.
 
 Mass between interface cells has crossed before by what both have sent. The mass that a liquid cell gains by a completed
 population, in the place of the one that a dry cell has sent, is owed: its dry neighbours bear it in proportion to the
@@ -44,7 +43,11 @@ from muphy_lb.physics.free_surface.cells import (
     SUPPORTED,
     TENSION_AHEAD,
 )
-from muphy_lb.physics.free_surface.operators.exchange import GRAZING, HEAVIEST, MOST_SPEED, OF_TENSION, link_node
+from muphy_lb.physics.free_surface.operators.exchange import GRAZING, HEAVIEST, OF_TENSION, link_node
+
+
+FASTEST = 0.1
+"""Speed above which nothing is completed: fronts of dams that are not resolved diverge with 0.2."""
 
 
 @cache
@@ -65,7 +68,7 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
         f = leaving + rest_populations(lattice)
         pushed = np.broadcast_to(force.reference(n, parameters), (3, n.size))
         u = COMPRESSIBLE.velocity(combined(lattice.c.T, f) + AFTER_COLLISION * pushed, added(f))
-        has_dry &= added(u * u) <= MOST_SPEED**2
+        has_dry &= added(u * u) <= FASTEST**2
         normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
         place, weight = plane_distance(np.where(is_liquid, 1.0, fill[n].astype(float)), normal), added(pushed * normal)
         tensions, heaviest = np.zeros(kind.shape), HEAVIEST * np.linalg.norm(pushed, axis=0)
@@ -108,7 +111,7 @@ def _node(lattice, precision, jit, at, force_at, pressures):
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     bit, behind = tuple(1 << q for q in range(lattice.q)), tuple(q - 1 for q in back)
     zero, one, two, half, grazing, dry_below = (real(x) for x in (0, 1, 2, 0.5, GRAZING, DRY))
-    heaviest, of_speed, fastest = real(HEAVIEST), real(1.5), real(1.5 * MOST_SPEED**2)
+    heaviest, of_speed, fastest = real(HEAVIEST), real(1.5), real(1.5 * FASTEST**2)
     state_at = state_node(lattice, precision, jit, COMPRESSIBLE, AFTER_COLLISION)
     normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
     link, beside_at = link_node(precision, jit), _beside_node(jit, lattice.q - 1, precision, at)
