@@ -45,7 +45,6 @@ from muphy_lb.physics.free_surface.cells import (
 )
 from muphy_lb.physics.free_surface.operators.exchange import GRAZING, HEAVIEST, OF_TENSION, link_node
 
-
 FASTEST = 0.1
 """Speed above which nothing is completed: fronts of dams that are not resolved diverge with 0.2."""
 
