@@ -15,6 +15,7 @@ from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQU
 from muphy_lb.physics.free_surface.cut import cut_means
 from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, LevelRegion, sphere_region
 from muphy_lb.validation.case import Settings
+from muphy_lb.validation.free_surface.drops import drop
 from muphy_lb.validation.free_surface.oscillations import Wave, amplitudes
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.support import THROUGH_FLOW, random_nodes, random_owner, random_voxels, with_openings
@@ -190,6 +191,28 @@ def test_the_shortest_waves_of_surface_tension_decay_as_viscosity_asks(length):
     first, *_, last = np.split(amplitudes(wave, Settings(backend="cpu"), 64, 5), 4)
     rate = np.log(np.linalg.norm(first) / np.linalg.norm(last)) / (0.75 * 64 * 5)
     assert rate == pytest.approx(wave.damping, rel=0.1)
+
+
+def test_a_gravity_wave_of_a_small_viscosity_swings_as_theory_says():
+    """Cells that turn damped it by as much as a viscosity of 5e-4 before cells were completed where they are wet."""
+    wave = Wave(64, 2.0, 0.001, gravity=1e-4)
+    interval = round(2.0 * np.pi / wave.frequency / 20)
+    found = amplitudes(wave, Settings(backend="cpu"), 50, interval)
+    exact = wave.amplitudes(interval * np.arange(1.0, 51.0))
+    assert np.sqrt(((found - exact) ** 2).mean()) < 0.03
+
+
+def test_the_pressure_of_a_drop_at_rest_does_not_ring():
+    """At a relaxation time of 0.505 it swung by a quarter."""
+    radius, tension = 12.0, 0.01
+    simulation = drop(radius, 1.0, tension, 1 / 600, Settings(backend="cpu"), "D2Q9")
+    place, pressure = simulation.nodes.coordinates()[:, :2], []
+    inside = np.linalg.norm(place - place.mean(axis=0), axis=1) < 0.5 * radius
+    simulation.step(2000)
+    for _ in range(15):
+        simulation.step(203)
+        pressure.append((simulation.density()[inside] - 1.0).mean() * radius / (3.0 * tension))
+    assert np.mean(pressure) == pytest.approx(1.0, abs=0.02) and np.std(pressure) < 0.06
 
 
 def test_a_plane_cuts_off_the_share_that_it_was_made_for():

@@ -10,7 +10,7 @@ from math import cos, radians
 import numpy as np
 
 from muphy_lb.measure.flow_view import on_root, whole_nodes
-from muphy_lb.physics.free_surface.cells import CELL, LIQUID
+from muphy_lb.physics.free_surface.cells import CELL, is_liquid
 from muphy_lb.validation.case import Settings, at_most, case, shown
 from muphy_lb.validation.free_surface import liquids
 from muphy_lb.validation.plot import Plot, Series
@@ -55,6 +55,6 @@ def suction(gap: int, angle: float, level: float, settings: Settings) -> float:
     simulation = liquids.liquid_flow(settings, geometry, VISCOSITY, tension=TENSION, liquid=liquid, surface=surface)
     simulation.step(round((QUICK_STEPS if settings.quick else STEPS) * gap * gap))
     low = whole_nodes(simulation).coordinates()[:, 1] < 0.5 * gap
-    within = low & (on_root(simulation.model_field(CELL)) == LIQUID)
+    within = low & is_liquid(on_root(simulation.model_field(CELL)))
     excess = float(on_root(simulation.density())[within].astype(float).mean()) - 1.0
     return -excess / 3.0 * gap / (2.0 * TENSION * cos(radians(angle)))

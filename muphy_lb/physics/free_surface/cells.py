@@ -2,7 +2,8 @@
 
 The kind of a cell, and its next one: the bits of the field ``cell``.
 
-Between steps a cell is ``GAS``, ``INTERFACE`` or ``LIQUID``; a liquid cell never has a gas cell among its neighbours.
+Between steps a cell is ``GAS``, ``INTERFACE``, ``LIQUID`` or ``SHORE``; a liquid cell never has a gas cell among its
+neighbours.
 Within a step further bits mark what a cell turns into; each is set in one stage, so that other cells may read the other
 bits meanwhile.
 
@@ -29,11 +30,22 @@ WETTED = 32  # a gas cell that becomes interface, since a neighbour becomes liqu
 BARED = 64  # a liquid cell that becomes interface, since a neighbour becomes gas
 WALL = 128  # a solid voxel
 OPENING = WALL | NEEDED  # a voxel of an opening
+SHORE = LIQUID | NEEDED
+"""A liquid cell with an interface cell beside it that is less than half full."""
+DRY = 0.49
+"""Filling below which an interface cell is dry: a bit less than a half, since starts fill cells by halves, and rounding
+should not decide."""
 
 FLUID = INTERFACE | LIQUID
 TURNING = FILLED | EMPTIED
 CHANGED = FILLED | EMPTIED | WETTED | BARED
 SURFACE = INTERFACE | WETTED | BARED
+
+
+def is_liquid(cell):
+    """Whether cells are liquid between steps, of numbers or arrays of them."""
+    return (cell == LIQUID) | (cell == SHORE)
+
 
 CELL, MASS, FILL = "cell", "liquid_mass", "fill"
 """Names of the fields: the cell; its mass of liquid, if it is interface; and the share of it that liquid fills."""
@@ -44,6 +56,11 @@ SUPPORTED = 6
 LAST_TENSION = "last_tension"
 """Name of the field, with surface tension: the density that it added to an interface cell in the step before; 0 if the
 cell is new."""
+TENSION_AHEAD = "tension_ahead"
+"""Name of the field, with surface tension: the density that it adds to an interface cell in this step."""
+OWED = "owed"
+"""Name of the field: the mass, over the weight of a link, that each dry neighbour of a liquid cell bears in this step;
+0 for all others."""
 BUBBLE = "bubble"
 """Name of the field, if gas is compressed: number of the region of gas that a gas or interface cell belongs to."""
 

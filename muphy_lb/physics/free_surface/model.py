@@ -1,6 +1,7 @@
 """A flow with a free surface: its fields, and the stages of a step.
 
 between streaming and collision   exchange       mass crosses links, what gas does not send is completed, cells decide
+                                  completion     what dry cells send to wet ones is completed
 beside the bulk of the liquid     edge moments   of cells beside other ranks, for wetted cells there
                                   mark           neighbours of cells that turn are marked
                                   get bare       liquid cells find cells of other ranks that become gas
@@ -10,6 +11,8 @@ behind the collision              refill         wetted cells get populations
                                   inherit        bared cells belong to a bubble, if gas is compressed
                                   new take       wetted and bared cells take their part of it, too
                                   turn           cells become what they turn into
+                                  shore          liquid cells beside dry ones are marked
+                                  wet side       cells that get what is completed are listed
 """
 
 from dataclasses import replace
@@ -48,10 +51,13 @@ from muphy_lb.physics.free_surface.cells import (
     LAST_TENSION,
     LIQUID,
     MASS,
+    NEEDED,
     ONE_PRESSURE,
     OPENING,
+    OWED,
     SUPPORT,
     SURFACE,
+    TENSION_AHEAD,
     TURNING,
     WALL,
     WETTED,
@@ -59,33 +65,38 @@ from muphy_lb.physics.free_surface.cells import (
 )
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.free_surface.filling import share_of_liquid
+from muphy_lb.physics.free_surface.operators.completion import completion
 from muphy_lb.physics.free_surface.operators.conversion import (
     GET_BARE,
     GET_BARE_COLUMNS,
+    GET_SHORE,
     GET_WET,
     GET_WET_COLUMNS,
     GIVE,
     INHERIT,
     MARK,
     MARK_COLUMNS,
+    MARK_SHORE,
     TAKE,
     TURN,
     start_with_stress,
 )
 from muphy_lb.physics.free_surface.operators.exchange import exchange
 
-EDGE_MOMENTS, SURFACE_CELLS = "edge_moments", "surface"
+EDGE_MOMENTS, SURFACE_CELLS, WET_SIDE = "edge_moments", "surface", "wet side"
 CELLS, FILLS, BUBBLES, MOMENTS_BESIDE = (f"{name}{AT_NEIGHBOURS}" for name in (CELL, FILL, BUBBLE, EDGE_MOMENTS))
+SUPPORTS, TENSIONS, DEBTS = (f"{name}{AT_NEIGHBOURS}" for name in (SUPPORT, TENSION_AHEAD, OWED))
 FIELDS = (
     Field(CELL, dtype=np.uint8, outside=WALL, at_openings=OPENING, is_state=True, guarded=True),
     Field(MASS, is_state=True),
     Field(FILL, outside=0.0, is_state=True, guarded=True),
-    Field(SUPPORT, dtype=np.uint8, is_state=True),
+    Field(SUPPORT, dtype=np.uint8, outside=0, is_state=True),
+    Field(OWED, outside=0.0),
     Field(EDGE_MOMENTS, of_moments=True),
 )
 COSTS = MappingProxyType({INTERFACE: 4.0})  # of an interface cell, by the bytes that its stages move
 NUMBERS = Field(BUBBLE, dtype=np.int32, outside=0, is_state=True, guarded=True)
-OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL, SUPPORT)}
+OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL, SUPPORT, OWED)}
 
 
 def free_surface(
@@ -103,26 +114,38 @@ def free_surface(
     if bubbles is not None:
         parameters = {**parameters, BUBBLE: FieldValue(BUBBLE), DEVIATIONS: bubbles.table}
         flow = flow.with_fields(NUMBERS).with_actions(bubbles)
-    kept = () if capillarity is NO_TENSION else (LAST_TENSION,)
+    kept = () if capillarity is NO_TENSION else (LAST_TENSION, TENSION_AHEAD)
     if kept:
-        parameters = {**parameters, LAST_TENSION: FieldValue(LAST_TENSION)}
-        flow = flow.with_fields(Field(LAST_TENSION, is_state=True))
+        parameters = {**parameters, **{name: FieldValue(name) for name in kept}}
+        flow = flow.with_fields(Field(LAST_TENSION, is_state=True), Field(TENSION_AHEAD, outside=0.0))
     force = flow.force
     force_parameters = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
     given = {**OWN, **force_parameters, **parameters, GAS_DEVIATION: gas_deviation}
+    gas = ONE_PRESSURE if bubbles is None else IN_BUBBLES
     crossing = Stage(
         "exchange",
-        (exchange(force, capillarity, ONE_PRESSURE if bubbles is None else IN_BUBBLES),),
+        (exchange(force, capillarity, gas),),
         given,
         reads=(ARRIVING, STORED, CELLS, FILLS, *((BUBBLE,) if bubbles is not None else ())),
         writes=(ARRIVING, CELL, MASS, SUPPORT, *kept),
         where=_surface(INTERFACE),
     )
+    at_surface = (SUPPORTS, *((TENSIONS,) if kept else ()), *((BUBBLES,) if bubbles is not None else ()))
+    completing = Stage(
+        "completion",
+        (completion(force, capillarity, gas),),
+        given,
+        reads=(ARRIVING, STORED, CELLS, FILLS, *at_surface),
+        writes=(ARRIVING, CELL, OWED),
+        where=Where(CELL, INTERFACE | NEEDED, among=WET_SIDE),
+    )
     columns = {**OWN, COS_ANGLE: parameters[COS_ANGLE]} if capillarity is CONTACT_ANGLE else None
     after = _conversion(force, force_parameters, bubbles is not None, columns)
-    extended = flow.with_fields(*FIELDS).with_stages(between=(crossing,), after=after)
+    extended = flow.with_fields(*FIELDS).with_stages(between=(crossing, completing), after=after)
     filled = _filled(gas_deviation, bubbles)
-    liquid = replace(extended, name="free surface", occupied=CELL, bulk=Where(CELL, LIQUID), costs=COSTS)
+    liquid = replace(
+        extended, name="free surface", occupied=CELL, bulk=Where(CELL, LIQUID, without=NEEDED), costs=COSTS
+    )
     return replace(liquid, counted=counted, filled=filled)
 
 
@@ -150,7 +173,7 @@ def _conversion(force: Operator, force_parameters, has_bubbles: bool, columns) -
     moments = with_stress(AFTER_COLLISION, COMPRESSIBLE, force)
     given, reads, bared = {**OWN, BUBBLE: FieldValue(BUBBLE)}, (CELLS, BUBBLES), _surface(BARED)
     inherit = Stage("inherit", (INHERIT,), given, reads, (BUBBLE,), bared)
-    take = Stage("take", (TAKE,), OWN, (STORED, CELLS, FILLS), (FILL, MASS), _surface(INTERFACE))
+    take = Stage("take", (TAKE,), OWN, (STORED, CELLS, FILLS, DEBTS), (FILL, MASS), _surface(INTERFACE))
     marks, get_bare = (
         ((MARK, GET_WET), GET_BARE) if columns is None else ((MARK_COLUMNS, GET_WET_COLUMNS), GET_BARE_COLUMNS)
     )
@@ -160,7 +183,7 @@ def _conversion(force: Operator, force_parameters, has_bubbles: bool, columns) -
         Stage("mark", marks, of_marks, of_cells, (CELL,), _surface(TURNING)),
         Stage("get bare", (get_bare,), of_marks, of_cells, (CELL,), only_edge=True),
         Stage(SURFACE_CELLS, reads=(CELLS,), where=Where(CELL, SURFACE | CHANGED), kernel=COLLECT),
-        Stage("give", (GIVE,), OWN, (STORED, CELLS), (FILL, MASS), _surface(TURNING)),
+        Stage("give", (GIVE,), OWN, (STORED, CELLS, DEBTS), (FILL, MASS), _surface(TURNING)),
         take,
     )
     return (
@@ -177,4 +200,6 @@ def _conversion(force: Operator, force_parameters, has_bubbles: bool, columns) -
         *((inherit,) if has_bubbles else ()),
         replace(take, name="new take", where=_surface(SURFACE & ~INTERFACE)),
         Stage("turn", (TURN,), OWN, writes=(CELL, SUPPORT), where=_surface(CHANGED)),
+        Stage("shore", (MARK_SHORE, GET_SHORE), OWN, (CELLS, FILLS), (CELL,), _surface(SURFACE)),
+        Stage(WET_SIDE, reads=(CELLS,), where=Where(CELL, INTERFACE | NEEDED), kernel=COLLECT),
     )
