@@ -11,7 +11,7 @@ from muphy_lb.model.isothermal import Fluid
 from muphy_lb.operators import Operator
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION
-from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS, SHORE
+from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS, is_liquid
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.section import BubblesSection
 from muphy_lb.physics.free_surface.start import InitialLiquid, Region, initial_fields
@@ -89,9 +89,9 @@ class Tank:
         return float(np.where(cell == GAS, 1.0, np.where(cell == INTERFACE, 1.0 - self.field(FILL), 0.0)).sum())
 
     def field(self, name: str) -> np.ndarray:
-        """(n,) values in node-list order; of cells without the mark of those beside dry ones."""
+        """(n,) values in node-list order; of cells without the mark of shores."""
         found = self.stored(name)
-        return np.where(found == SHORE, LIQUID, found) if name == CELL else found
+        return np.where(is_liquid(found), LIQUID, found) if name == CELL else found
 
     def stored(self, name: str) -> np.ndarray:
         """(n,) values of the ranks."""

@@ -3,8 +3,7 @@
 The kind of a cell, and its next one: the bits of the field ``cell``.
 
 Between steps a cell is ``GAS``, ``INTERFACE``, ``LIQUID`` or ``SHORE``; a liquid cell never has a gas cell among its
-neighbours.
-Within a step further bits mark what a cell turns into; each is set in one stage, so that other cells may read the other
+neighbours. Within a step further bits mark what a cell turns into; each is set in one stage, so that other cells may read the other
 bits meanwhile.
 
 - The mass of a cell, and its support.
@@ -30,15 +29,17 @@ WETTED = 32  # a gas cell that becomes interface, since a neighbour becomes liqu
 BARED = 64  # a liquid cell that becomes interface, since a neighbour becomes gas
 WALL = 128  # a solid voxel
 OPENING = WALL | NEEDED  # a voxel of an opening
-SHORE = LIQUID | NEEDED
-"""A liquid cell with an interface cell beside it that is less than half full."""
+SHORE_NEXT = LIQUID | NEEDED  # a liquid cell that is a shore from the next step on
+SHORE = LIQUID | NEEDED | EMPTIED
+"""A liquid cell with interface cells beside it, which collides with these and not with the bulk. It is marked a step
+after the first of them is there, and until a step after the last: what lists it must not run beside the bulk."""
 DRY = 0.49
 """Filling below which an interface cell is dry: a bit less than a half, since starts fill cells by halves, and rounding
 should not decide."""
 
 FLUID = INTERFACE | LIQUID
 TURNING = FILLED | EMPTIED
-CHANGED = FILLED | EMPTIED | WETTED | BARED
+CHANGED = FILLED | EMPTIED | NEEDED | WETTED | BARED
 SURFACE = INTERFACE | WETTED | BARED
 
 

@@ -1,6 +1,7 @@
 """A flow with a free surface: its fields, and the stages of a step.
 
-between streaming and collision   exchange       mass crosses links, what gas does not send is completed, cells decide
+between streaming and collision   exchange       mass crosses links, what gas does not send is completed, cells decide,
+                                                 and mark liquid ones beside them
                                   completion     what dry cells send to wet ones is completed
 beside the bulk of the liquid     edge moments   of cells beside other ranks, for wetted cells there
                                   mark           neighbours of cells that turn are marked
@@ -11,8 +12,6 @@ behind the collision              refill         wetted cells get populations
                                   inherit        bared cells belong to a bubble, if gas is compressed
                                   new take       wetted and bared cells take their part of it, too
                                   turn           cells become what they turn into
-                                  shore          liquid cells beside dry ones are marked
-                                  wet side       cells that get what is completed are listed
 """
 
 from dataclasses import replace
@@ -43,6 +42,7 @@ from muphy_lb.physics.free_surface.cells import (
     CELL,
     CHANGED,
     DEVIATIONS,
+    EMPTIED,
     FILL,
     FLUID,
     GAS_DEVIATION,
@@ -51,7 +51,6 @@ from muphy_lb.physics.free_surface.cells import (
     LAST_TENSION,
     LIQUID,
     MASS,
-    NEEDED,
     ONE_PRESSURE,
     OPENING,
     OWED,
@@ -69,21 +68,19 @@ from muphy_lb.physics.free_surface.operators.completion import completion
 from muphy_lb.physics.free_surface.operators.conversion import (
     GET_BARE,
     GET_BARE_COLUMNS,
-    GET_SHORE,
     GET_WET,
     GET_WET_COLUMNS,
     GIVE,
     INHERIT,
     MARK,
     MARK_COLUMNS,
-    MARK_SHORE,
     TAKE,
     TURN,
     start_with_stress,
 )
 from muphy_lb.physics.free_surface.operators.exchange import exchange
 
-EDGE_MOMENTS, SURFACE_CELLS, WET_SIDE = "edge_moments", "surface", "wet side"
+EDGE_MOMENTS, SURFACE_CELLS = "edge_moments", "surface"
 CELLS, FILLS, BUBBLES, MOMENTS_BESIDE = (f"{name}{AT_NEIGHBOURS}" for name in (CELL, FILL, BUBBLE, EDGE_MOMENTS))
 SUPPORTS, TENSIONS, DEBTS = (f"{name}{AT_NEIGHBOURS}" for name in (SUPPORT, TENSION_AHEAD, OWED))
 FIELDS = (
@@ -137,15 +134,14 @@ def free_surface(
         given,
         reads=(ARRIVING, STORED, CELLS, FILLS, *at_surface),
         writes=(ARRIVING, CELL, OWED),
-        where=Where(CELL, INTERFACE | NEEDED, among=WET_SIDE),
+        where=_surface(INTERFACE | EMPTIED),
     )
     columns = {**OWN, COS_ANGLE: parameters[COS_ANGLE]} if capillarity is CONTACT_ANGLE else None
     after = _conversion(force, force_parameters, bubbles is not None, columns)
     extended = flow.with_fields(*FIELDS).with_stages(between=(crossing, completing), after=after)
     filled = _filled(gas_deviation, bubbles)
-    liquid = replace(
-        extended, name="free surface", occupied=CELL, bulk=Where(CELL, LIQUID, without=NEEDED), costs=COSTS
-    )
+    bulk = Where(CELL, LIQUID, without=EMPTIED)
+    liquid = replace(extended, name="free surface", occupied=CELL, bulk=bulk, costs=COSTS)
     return replace(liquid, counted=counted, filled=filled)
 
 
@@ -200,6 +196,4 @@ def _conversion(force: Operator, force_parameters, has_bubbles: bool, columns) -
         *((inherit,) if has_bubbles else ()),
         replace(take, name="new take", where=_surface(SURFACE & ~INTERFACE)),
         Stage("turn", (TURN,), OWN, writes=(CELL, SUPPORT), where=_surface(CHANGED)),
-        Stage("shore", (MARK_SHORE, GET_SHORE), OWN, (CELLS, FILLS), (CELL,), _surface(SURFACE)),
-        Stage(WET_SIDE, reads=(CELLS,), where=Where(CELL, INTERFACE | NEEDED), kernel=COLLECT),
     )

@@ -22,18 +22,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
 from muphy_lb.geometry.shapes.packings import read_spheres
 from muphy_lb.lattice import Lattice
-from muphy_lb.physics.free_surface.cells import (
-    CELL,
-    DRY,
-    FILL,
-    GAS,
-    INTERFACE,
-    LIQUID,
-    MASS,
-    SHORE,
-    SUPPORT,
-    SUPPORTED,
-)
+from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS, SUPPORT, SUPPORTED
 from muphy_lb.setup.initial import FASTEST_MACH
 from muphy_lb.setup.input_fields import read_box_array
 
@@ -226,13 +215,9 @@ class InitialLiquid:
         fill = shares[:n_nodes]
         cell = np.where(fill >= 1.0, LIQUID, np.where(fill > 0.0, INTERFACE, GAS))
         near = np.flatnonzero((cell == LIQUID) & (is_near[:n_nodes] > 0.0))
-        is_beside_dry = np.zeros(near.shape, bool)
         for code in domain.neighbours_with_ghosts(lattice.c[1:], near):
             beside = np.where(code < domain.pitch, code, code - domain.pitch + n_nodes)
-            share = np.where(code >= 0, shares[np.maximum(beside, 0)], 1.0)
-            cell[near[share == 0.0]] = INTERFACE
-            is_beside_dry |= (share > 0.0) & (share < DRY)
-        cell[near[is_beside_dry & (cell[near] == LIQUID)]] = SHORE
+            cell[near[(code >= 0) & (shares[np.maximum(beside, 0)] == 0.0)]] = INTERFACE
         is_inlet = np.array([opening.kind == "inlet" for opening in self._header.openings], dtype=bool)
         links = domain.links
         fill[links.node[is_inlet[links.boundary]]] = 1.0

@@ -51,7 +51,7 @@ FASTEST = 0.1
 
 @cache
 def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSURE) -> Operator:
-    """Operator between streaming and collision over interface cells and liquid ones beside dry cells, behind
+    """Operator between streaming and collision over interface cells and liquid ones beside them, behind
     :func:`muphy_lb.physics.free_surface.operators.exchange.exchange`, of the same arguments."""
     has_tension = capillarity is not NO_TENSION
     own = (CELL, FILL, SUPPORT, OWED, *((TENSION_AHEAD,) if has_tension else ()))
@@ -63,7 +63,7 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
         is_liquid, dry = kind & LIQUID != 0, (beside & INTERFACE != 0) & (shares < DRY)
         wet = (beside & FLUID != 0) & ~dry
         has_dry = (is_liquid | (fill[n] >= DRY)) & dry.any(axis=0)
-        cell[n] = np.where(is_liquid & ~has_dry, LIQUID, kind)
+        cell[n] = np.where(is_liquid & ~(beside & INTERFACE != 0).any(axis=0), LIQUID, kind)
         f = leaving + rest_populations(lattice)
         pushed = np.broadcast_to(force.reference(n, parameters), (3, n.size))
         u = COMPRESSIBLE.velocity(combined(lattice.c.T, f) + AFTER_COLLISION * pushed, added(f))
@@ -119,9 +119,9 @@ def _node(lattice, precision, jit, at, force_at, pressures):
     def complete(arriving, leaving, neighbours, n, parameters):
         is_liquid = parameters[cell][n] & LIQUID != 0
         share = one if is_liquid else parameters[fill][n]
-        dry, wet = beside_at(neighbours, parameters)
+        dry, wet, is_at_surface = beside_at(neighbours, parameters)
         parameters[owed][n] = zero
-        if dry == 0 and is_liquid:
+        if is_liquid and not is_at_surface:
             parameters[cell][n] = LIQUID
         if dry == 0 or share < dry_below:
             return 0
@@ -162,18 +162,20 @@ def _node(lattice, precision, jit, at, force_at, pressures):
 
 
 def _beside_node(jit, count: int, precision, at):
-    """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is dry, and where it is wet."""
+    """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is dry, and where it is wet; and whether
+    any of them is interface."""
     cell, fill, dry_below = at[CELL], at[FILL], precision.real(DRY)
 
     def beside(neighbours, parameters):
-        dry, wet = 0, 0
+        dry, wet, kinds = 0, 0, 0
         for k in range(count):
             kind = parameters[cell][neighbours[k]]
+            kinds |= kind & INTERFACE
             if kind & INTERFACE and parameters[fill][neighbours[k]] < dry_below:
                 dry |= 1 << k
             elif kind & FLUID:
                 wet |= 1 << k
-        return dry, wet
+        return dry, wet, kinds != 0
 
     return jit(beside)
 

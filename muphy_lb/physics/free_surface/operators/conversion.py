@@ -29,6 +29,7 @@ from muphy_lb.physics.free_surface.cells import (
     NEEDED,
     OWED,
     SHORE,
+    SHORE_NEXT,
     SUPPORT,
     SUPPORTED,
     WETTED,
@@ -152,7 +153,7 @@ def _mark_columns_node(lattice, precision, jit, at):
     def mark_columns(neighbours, n, parameters):
         mark(neighbours, n, parameters)
         own, share = parameters[cell][n], parameters[fill][n]
-        if not own & NEEDED:
+        if own & _ENTERS != _ENTERS and own & _LEAVES != _LEAVES:
             return
         for k in range(count):
             beside = parameters[cell][neighbours[k]]
@@ -166,20 +167,27 @@ def _mark_columns_node(lattice, precision, jit, at):
 
 
 def _get_wet(neighbours, n, lattice, parameters):
-    """Gas cells beside filled ones become interface."""
+    """Gas cells beside filled ones become interface; liquid cells beside interface become shores."""
     cell = parameters[CELL]
     chosen = (cell[n] == GAS) & _fills(cell[neighbours]).any(axis=0)
     cell[n[chosen]] = WETTED
+    near = (cell[n] == LIQUID) & (cell[neighbours] & INTERFACE != 0).any(axis=0)
+    cell[n[near]] = SHORE_NEXT
 
 
 def _get_wet_node(lattice, precision, jit, at):
     cell, count, fills = at[CELL], lattice.q - 1, jit(_fills)
 
     def get_wet(neighbours, n, parameters):
-        if parameters[cell][n] == GAS:
-            for k in range(count):
-                if fills(parameters[cell][neighbours[k]]):
-                    parameters[cell][n] = WETTED
+        own = parameters[cell][n]
+        if own != GAS and own != LIQUID:
+            return
+        for k in range(count):
+            beside = parameters[cell][neighbours[k]]
+            if own == GAS and fills(beside):
+                parameters[cell][n] = WETTED
+            elif own == LIQUID and beside & INTERFACE:
+                parameters[cell][n] = SHORE_NEXT
 
     return jit(get_wet)
 
@@ -246,7 +254,7 @@ def _beside_columns_node(get_node, is_old, new: int, mark: int, which: int):
 MARK = Operator("mark", _mark, _mark_node, named(CELL))
 GET_WET = Operator("get-wet", _get_wet, _get_wet_node, named(CELL))
 GET_BARE = Operator("get-bare", _get_bare, _get_bare_node, named(CELL))
-_ENTERS, _LEAVES = FILLED | NEEDED, EMPTIED | NEEDED
+_ENTERS, _LEAVES = INTERFACE | FILLED | NEEDED, INTERFACE | EMPTIED | NEEDED
 _OF_COLUMNS = named(CELL, FILL, COS_ANGLE)
 MARK_COLUMNS = Operator("mark-columns", _mark_columns, _mark_columns_node, _OF_COLUMNS)
 GET_WET_COLUMNS = Operator(
@@ -384,20 +392,21 @@ TAKE = Operator("take", _take, _take_node, named(CELL, MASS, FILL, OWED))
 
 
 def _turn(n, lattice, parameters):
-    """Cells become what they turn into; new interface is supported."""
+    """Cells become what they turn into, liquid ones shores; new interface is supported."""
     cell, support = parameters[CELL], parameters[SUPPORT]
     own = cell[n]
     support[n] = np.where(own & (WETTED | BARED), SUPPORTED, support[n])
-    cell[n] = np.where(_fills(own), LIQUID, np.where(_vanishes(own), GAS, INTERFACE))
+    is_shore = _fills(own) | _is_full(own)
+    cell[n] = np.where(is_shore, SHORE, np.where(_vanishes(own), GAS, INTERFACE))
 
 
 def _turn_node(lattice, precision, jit, at):
-    cell, support, vanishes, fills = at[CELL], at[SUPPORT], jit(_vanishes), jit(_fills)
+    cell, support, vanishes, fills, is_full = at[CELL], at[SUPPORT], jit(_vanishes), jit(_fills), jit(_is_full)
 
     def turn(n, parameters):
         own = parameters[cell][n]
-        if fills(own):
-            parameters[cell][n] = LIQUID
+        if fills(own) or is_full(own):
+            parameters[cell][n] = SHORE
         elif vanishes(own):
             parameters[cell][n] = GAS
         else:
@@ -409,51 +418,6 @@ def _turn_node(lattice, precision, jit, at):
 
 
 TURN = Operator("turn", _turn, _turn_node, named(CELL, SUPPORT))
-
-
-def _shore(neighbours, n, lattice, parameters):
-    """Liquid cells beside dry ones are marked."""
-    cell = parameters[CELL]
-    beside = neighbours[:, _is_dry(cell[n], parameters[FILL][n])].ravel()
-    cell[beside[cell[beside] == LIQUID]] = SHORE
-
-
-def _shore_node(lattice, precision, jit, at):
-    cell, fill, count, is_dry = at[CELL], at[FILL], lattice.q - 1, jit(_is_dry)
-    liquid = _beside_node(jit, count, lambda kind: kind == LIQUID)
-
-    def shore(neighbours, n, parameters):
-        if not is_dry(parameters[cell][n], parameters[fill][n]):
-            return
-        marked = liquid(parameters[cell], neighbours)
-        for k in range(count):
-            if marked >> k & 1:
-                parameters[cell][neighbours[k]] = SHORE
-
-    return jit(shore)
-
-
-def _get_shore(neighbours, n, lattice, parameters):
-    """Liquid cells find dry ones beside them."""
-    cell = parameters[CELL]
-    chosen = (cell[n] == LIQUID) & _is_dry(cell[neighbours], parameters[FILL][neighbours]).any(axis=0)
-    cell[n[chosen]] = SHORE
-
-
-def _get_shore_node(lattice, precision, jit, at):
-    cell, fill, count, is_dry = at[CELL], at[FILL], lattice.q - 1, jit(_is_dry)
-
-    def get_shore(neighbours, n, parameters):
-        if parameters[cell][n] == LIQUID:
-            for k in range(count):
-                if is_dry(parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]):
-                    parameters[cell][n] = SHORE
-
-    return jit(get_shore)
-
-
-MARK_SHORE = Operator("shore", _shore, _shore_node, named(CELL, FILL))
-GET_SHORE = Operator("get-shore", _get_shore, _get_shore_node, named(CELL, FILL))
 
 
 def _inherit(neighbours, n, lattice, parameters):

@@ -90,6 +90,7 @@ from muphy_lb.physics.free_surface.cells import (
     NEEDED,
     ONE_PRESSURE,
     OPENING,
+    SHORE_NEXT,
     SUPPORT,
     SUPPORTED,
     TENSION_AHEAD,
@@ -254,6 +255,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         decided = _decided(mass, 1.0 + added(arriving), beside, (is_alone, is_fast), scheme.hysteresis)
         if capillarity is CONTACT_ANGLE:
             decided = _loosened(decided, beside, neighbours, n, lattice, parameters)
+        cell[neighbours[beside == LIQUID]] = SHORE_NEXT
         cell[n] = decided
         if capillarity is not NO_TENSION:
             kept = np.where(cell[n] & TURNING, 0.0, now), tension
@@ -399,7 +401,7 @@ def _last_tension_nodes(capillarity: Operator, precision, jit, at):
 
 def _held_node(lattice, precision, jit, at, scheme: Scheme):
     """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links, and
-    how many neighbours are gas, liquid or almost full, openings."""
+    how many neighbours are gas, liquid or almost full, openings. Liquid ones become shores."""
     cell, mass, fill, real = at[CELL], at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     zero, face_of = real(0), _face_node(lattice, precision, jit, at, scheme)
@@ -413,6 +415,8 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
             if kind & LIQUID:
                 n_liquid += 1
                 held += gained
+                if kind == LIQUID:
+                    parameters[cell][neighbours[k]] = SHORE_NEXT
             elif kind & INTERFACE:
                 other = parameters[fill][neighbours[k]]
                 share, given, is_borne = face_of(k, own, other, neighbours, parameters)
