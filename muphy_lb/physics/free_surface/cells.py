@@ -3,8 +3,8 @@
 The kind of a cell, and its next one: the bits of the field ``cell``.
 
 Between steps a cell is ``GAS``, ``INTERFACE``, ``LIQUID`` or ``SHORE``; a liquid cell never has a gas cell among its
-neighbours. Within a step further bits mark what a cell turns into; each is set in one stage, so that other cells may read the other
-bits meanwhile.
+neighbours. Within a step further bits mark what a cell turns into; each is set in one stage, so that other cells may
+read the other bits meanwhile.
 
 - The mass of a cell, and its support.
 - The pressure of the gas beside an interface cell, as density minus 1: one for all gas, or that of the region whose

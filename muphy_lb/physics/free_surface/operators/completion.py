@@ -162,8 +162,8 @@ def _node(lattice, precision, jit, at, force_at, pressures):
 
 
 def _beside_node(jit, count: int, precision, at):
-    """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is dry, and where it is wet; and whether
-    any of them is interface."""
+    """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is dry, and where it is wet, and
+    whether any of them is interface."""
     cell, fill, dry_below = at[CELL], at[FILL], precision.real(DRY)
 
     def beside(neighbours, parameters):
