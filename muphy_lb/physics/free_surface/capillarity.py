@@ -117,14 +117,13 @@ def normal_node(lattice, precision, jit, at):
         own = one if parameters[cell][n] & LIQUID else parameters[fill][n]
         nx, ny, nz = zero, zero, zero
         for k in range(len(neighbours)):
-            kind = parameters[cell][neighbours[k]]
-            shown = zero
-            if kind & INTERFACE:
-                shown = parameters[fill][neighbours[k]]
-            elif kind & LIQUID:
+            kind, shown = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+            if kind & LIQUID:
                 shown = one
             elif kind & WALL:
                 shown = own
+            elif not kind & INTERFACE:
+                shown = zero
             nx -= w[k + 1] * cx[k + 1] * shown
             ny -= w[k + 1] * cy[k + 1] * shown
             nz -= w[k + 1] * cz[k + 1] * shown

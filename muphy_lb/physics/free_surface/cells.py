@@ -31,8 +31,8 @@ WALL = 128  # a solid voxel
 OPENING = WALL | NEEDED  # a voxel of an opening
 SHORE_NEXT = LIQUID | NEEDED  # a liquid cell that is a shore from the next step on
 SHORE = LIQUID | NEEDED | EMPTIED
-"""A liquid cell with interface cells beside it, which collides with these and not with the bulk. It is marked a step
-after the first of them is there, and until a step after the last: what lists it must not run beside the bulk."""
+"""A liquid cell with dry cells beside it, which collides with the interface and not with the bulk. It becomes one, and
+is none any more, a step after its neighbours: marks change behind the bulk, and lists are made beside it."""
 DRY = 0.49
 """Filling below which an interface cell is dry: a bit less than a half, since starts fill cells by halves, and rounding
 should not decide."""
@@ -49,7 +49,8 @@ def is_liquid(cell):
 
 
 CELL, MASS, FILL = "cell", "liquid_mass", "fill"
-"""Names of the fields: the cell; its mass of liquid, if it is interface; and the share of it that liquid fills."""
+"""Names of the fields: the cell; its mass of liquid, if it is interface; and the share of it that liquid fills. In a
+step that of a shore is the mass, over the weight of a link, that each dry neighbour bears for it."""
 SUPPORT = "support"
 """Name of the field: how far the stress below the surface of an interface cell bears the body force, up to
 ``SUPPORTED``: liquid at rest, and films, are supported, falling drops are not."""
@@ -59,9 +60,6 @@ LAST_TENSION = "last_tension"
 cell is new."""
 TENSION_AHEAD = "tension_ahead"
 """Name of the field, with surface tension: the density that it adds to an interface cell in this step."""
-OWED = "owed"
-"""Name of the field: the mass, over the weight of a link, that each dry neighbour of a liquid cell bears in this step;
-0 for all others."""
 BUBBLE = "bubble"
 """Name of the field, if gas is compressed: number of the region of gas that a gas or interface cell belongs to."""
 

@@ -1,7 +1,7 @@
 """A flow with a free surface: its fields, and the stages of a step.
 
 between streaming and collision   exchange       mass crosses links, what gas does not send is completed, cells decide,
-                                                 and mark liquid ones beside them
+                                                 and dry ones mark liquid ones beside them
                                   completion     what dry cells send to wet ones is completed
 beside the bulk of the liquid     edge moments   of cells beside other ranks, for wetted cells there
                                   mark           neighbours of cells that turn are marked
@@ -53,7 +53,6 @@ from muphy_lb.physics.free_surface.cells import (
     MASS,
     ONE_PRESSURE,
     OPENING,
-    OWED,
     SUPPORT,
     SURFACE,
     TENSION_AHEAD,
@@ -82,18 +81,17 @@ from muphy_lb.physics.free_surface.operators.exchange import exchange
 
 EDGE_MOMENTS, SURFACE_CELLS = "edge_moments", "surface"
 CELLS, FILLS, BUBBLES, MOMENTS_BESIDE = (f"{name}{AT_NEIGHBOURS}" for name in (CELL, FILL, BUBBLE, EDGE_MOMENTS))
-SUPPORTS, TENSIONS, DEBTS = (f"{name}{AT_NEIGHBOURS}" for name in (SUPPORT, TENSION_AHEAD, OWED))
+SUPPORTS, TENSIONS = (f"{name}{AT_NEIGHBOURS}" for name in (SUPPORT, TENSION_AHEAD))
 FIELDS = (
     Field(CELL, dtype=np.uint8, outside=WALL, at_openings=OPENING, is_state=True, guarded=True),
     Field(MASS, is_state=True),
     Field(FILL, outside=0.0, is_state=True, guarded=True),
     Field(SUPPORT, dtype=np.uint8, outside=0, is_state=True),
-    Field(OWED, outside=0.0),
     Field(EDGE_MOMENTS, of_moments=True),
 )
 COSTS = MappingProxyType({INTERFACE: 4.0})  # of an interface cell, by the bytes that its stages move
 NUMBERS = Field(BUBBLE, dtype=np.int32, outside=0, is_state=True, guarded=True)
-OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL, SUPPORT, OWED)}
+OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL, SUPPORT)}
 
 
 def free_surface(
@@ -133,7 +131,7 @@ def free_surface(
         (completion(force, capillarity, gas),),
         given,
         reads=(ARRIVING, STORED, CELLS, FILLS, *at_surface),
-        writes=(ARRIVING, CELL, OWED),
+        writes=(ARRIVING, CELL, FILL),
         where=_surface(INTERFACE | EMPTIED),
     )
     columns = {**OWN, COS_ANGLE: parameters[COS_ANGLE]} if capillarity is CONTACT_ANGLE else None
@@ -169,17 +167,17 @@ def _conversion(force: Operator, force_parameters, has_bubbles: bool, columns) -
     moments = with_stress(AFTER_COLLISION, COMPRESSIBLE, force)
     given, reads, bared = {**OWN, BUBBLE: FieldValue(BUBBLE)}, (CELLS, BUBBLES), _surface(BARED)
     inherit = Stage("inherit", (INHERIT,), given, reads, (BUBBLE,), bared)
-    take = Stage("take", (TAKE,), OWN, (STORED, CELLS, FILLS, DEBTS), (FILL, MASS), _surface(INTERFACE))
+    take = Stage("take", (TAKE,), OWN, (STORED, CELLS, FILLS), (FILL, MASS), _surface(INTERFACE))
     marks, get_bare = (
         ((MARK, GET_WET), GET_BARE) if columns is None else ((MARK_COLUMNS, GET_WET_COLUMNS), GET_BARE_COLUMNS)
     )
-    of_marks, of_cells = (OWN, (CELLS,)) if columns is None else (columns, (CELLS, FILLS))
+    of_marks, of_bare = (OWN, (CELLS,)) if columns is None else (columns, (CELLS, FILLS))
     beside = (
         Stage("edge moments", (moments,), force_parameters, (STORED,), (EDGE_MOMENTS,)),
-        Stage("mark", marks, of_marks, of_cells, (CELL,), _surface(TURNING)),
-        Stage("get bare", (get_bare,), of_marks, of_cells, (CELL,), only_edge=True),
+        Stage("mark", marks, of_marks, (CELLS, FILLS), (CELL,), _surface(TURNING)),
+        Stage("get bare", (get_bare,), of_marks, of_bare, (CELL,), only_edge=True),
         Stage(SURFACE_CELLS, reads=(CELLS,), where=Where(CELL, SURFACE | CHANGED), kernel=COLLECT),
-        Stage("give", (GIVE,), OWN, (STORED, CELLS, DEBTS), (FILL, MASS), _surface(TURNING)),
+        Stage("give", (GIVE,), OWN, (STORED, CELLS, FILLS), (FILL, MASS), _surface(TURNING)),
         take,
     )
     return (

@@ -38,7 +38,6 @@ from muphy_lb.physics.free_surface.cells import (
     INTERFACE,
     LIQUID,
     ONE_PRESSURE,
-    OWED,
     SUPPORT,
     SUPPORTED,
     TENSION_AHEAD,
@@ -51,10 +50,10 @@ FASTEST = 0.1
 
 @cache
 def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSURE) -> Operator:
-    """Operator between streaming and collision over interface cells and liquid ones beside them, behind
+    """Operator between streaming and collision over interface cells and shores, behind
     :func:`muphy_lb.physics.free_surface.operators.exchange.exchange`, of the same arguments."""
     has_tension = capillarity is not NO_TENSION
-    own = (CELL, FILL, SUPPORT, OWED, *((TENSION_AHEAD,) if has_tension else ()))
+    own = (CELL, FILL, SUPPORT, *((TENSION_AHEAD,) if has_tension else ()))
     parameters = joined(named(*own), gas.parameters, force.parameters)
 
     def reference(arriving, leaving, neighbours, n, lattice, parameters):
@@ -63,7 +62,7 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
         is_liquid, dry = kind & LIQUID != 0, (beside & INTERFACE != 0) & (shares < DRY)
         wet = (beside & FLUID != 0) & ~dry
         has_dry = (is_liquid | (fill[n] >= DRY)) & dry.any(axis=0)
-        cell[n] = np.where(is_liquid & ~(beside & INTERFACE != 0).any(axis=0), LIQUID, kind)
+        cell[n] = np.where(is_liquid & ~has_dry, LIQUID, kind)
         f = leaving + rest_populations(lattice)
         pushed = np.broadcast_to(force.reference(n, parameters), (3, n.size))
         u = COMPRESSIBLE.velocity(combined(lattice.c.T, f) + AFTER_COLLISION * pushed, added(f))
@@ -94,8 +93,8 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
             gained += np.where(chosen, found - arriving[back], 0.0)
             weights += np.where(dry[k], w[q], 0.0)
             arriving[back] = np.where(chosen, found, arriving[back])
-        is_owing = is_liquid & (weights > 0.0)
-        parameters[OWED][n] = np.where(is_owing, -gained / np.where(is_owing, weights, 1.0), 0.0)
+        borne = -gained / np.where(weights > 0.0, weights, 1.0)
+        fill[n] = np.where(is_liquid, borne, fill[n])
 
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (has_tension, gas))
@@ -105,7 +104,7 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
 
 def _node(lattice, precision, jit, at, force_at, pressures):
     """The node function; returns the bits of the populations that it has changed."""
-    (has_tension, gas), cell, fill, owed, real = pressures, at[CELL], at[FILL], at[OWED], precision.real
+    (has_tension, gas), cell, fill, real = pressures, at[CELL], at[FILL], precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     bit, behind = tuple(1 << q for q in range(lattice.q)), tuple(q - 1 for q in back)
@@ -116,23 +115,19 @@ def _node(lattice, precision, jit, at, force_at, pressures):
     link, beside_at = link_node(precision, jit), _beside_node(jit, lattice.q - 1, precision, at)
     surface_at = _surface_node(lattice, precision, jit, at, has_tension, gas)
 
-    def complete(arriving, leaving, neighbours, n, parameters):
-        is_liquid = parameters[cell][n] & LIQUID != 0
+    def complete(populations, neighbours, n, parameters, is_liquid, beside):
+        (arriving, leaving), (dry, wet) = populations, beside
         share = one if is_liquid else parameters[fill][n]
-        dry, wet, is_at_surface = beside_at(neighbours, parameters)
-        parameters[owed][n] = zero
-        if is_liquid and not is_at_surface:
-            parameters[cell][n] = LIQUID
         if dry == 0 or share < dry_below:
-            return 0
+            return 0, zero
         nx, ny, nz = normal_of(neighbours, n, parameters)
         if nx * nx + ny * ny + nz * nz == zero:
-            return 0
+            return 0, zero
         fx, fy, fz = force_at(n, parameters)
         _, ux, uy, uz, _, _, _ = state_at(leaving, (fx, fy, fz))
         square, weight = of_speed * (ux * ux + uy * uy + uz * uz), fx * nx + fy * ny + fz * nz
         if square > fastest:
-            return 0
+            return 0, zero
         heavy, place = heaviest * real(math.sqrt(fx * fx + fy * fy + fz * fz)), distance_of(share, nx, ny, nz)
         changed, gained, weights = 0, zero, zero
         for k in range(n_neighbours):
@@ -154,28 +149,36 @@ def _node(lattice, precision, jit, at, force_at, pressures):
                 gained += found - arriving[back[k + 1]]
                 arriving[back[k + 1]] = found
                 changed |= bit[back[k + 1]]
+        return changed, -gained / weights
+
+    completed = jit(unroll(complete))
+
+    def update(arriving, leaving, neighbours, n, parameters):
+        is_liquid, beside = parameters[cell][n] & LIQUID != 0, beside_at(neighbours, parameters)
+        changed, borne = completed((arriving, leaving), neighbours, n, parameters, is_liquid, beside)
         if is_liquid:
-            parameters[owed][n] = -gained / weights
+            parameters[fill][n] = borne
+            if beside[0] == 0:
+                parameters[cell][n] = LIQUID
         return changed
 
-    return jit(unroll(complete))
+    return jit(update)
 
 
 def _beside_node(jit, count: int, precision, at):
-    """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is dry, and where it is wet, and
-    whether any of them is interface."""
+    """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is dry, and where it is wet. All
+    of them are read before anything follows from one, so that a GPU waits for memory once."""
     cell, fill, dry_below = at[CELL], at[FILL], precision.real(DRY)
 
     def beside(neighbours, parameters):
-        dry, wet, kinds = 0, 0, 0
+        dry, wet = 0, 0
         for k in range(count):
-            kind = parameters[cell][neighbours[k]]
-            kinds |= kind & INTERFACE
-            if kind & INTERFACE and parameters[fill][neighbours[k]] < dry_below:
+            kind, share = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+            if kind & INTERFACE and share < dry_below:
                 dry |= 1 << k
             elif kind & FLUID:
                 wet |= 1 << k
-        return dry, wet, kinds != 0
+        return dry, wet
 
     return jit(beside)
 

@@ -27,7 +27,6 @@ from muphy_lb.physics.free_surface.cells import (
     LIQUID,
     MASS,
     NEEDED,
-    OWED,
     SHORE,
     SHORE_NEXT,
     SUPPORT,
@@ -167,16 +166,16 @@ def _mark_columns_node(lattice, precision, jit, at):
 
 
 def _get_wet(neighbours, n, lattice, parameters):
-    """Gas cells beside filled ones become interface; liquid cells beside interface become shores."""
-    cell = parameters[CELL]
+    """Gas cells beside filled ones become interface; liquid cells beside dry ones become shores."""
+    cell, fill = parameters[CELL], parameters[FILL]
     chosen = (cell[n] == GAS) & _fills(cell[neighbours]).any(axis=0)
     cell[n[chosen]] = WETTED
-    near = (cell[n] == LIQUID) & (cell[neighbours] & INTERFACE != 0).any(axis=0)
+    near = (cell[n] == LIQUID) & _is_dry(cell[neighbours], fill[neighbours]).any(axis=0)
     cell[n[near]] = SHORE_NEXT
 
 
 def _get_wet_node(lattice, precision, jit, at):
-    cell, count, fills = at[CELL], lattice.q - 1, jit(_fills)
+    cell, fill, count, fills, is_dry = at[CELL], at[FILL], lattice.q - 1, jit(_fills), jit(_is_dry)
 
     def get_wet(neighbours, n, parameters):
         own = parameters[cell][n]
@@ -186,7 +185,7 @@ def _get_wet_node(lattice, precision, jit, at):
             beside = parameters[cell][neighbours[k]]
             if own == GAS and fills(beside):
                 parameters[cell][n] = WETTED
-            elif own == LIQUID and beside & INTERFACE:
+            elif own == LIQUID and is_dry(beside, parameters[fill][neighbours[k]]):
                 parameters[cell][n] = SHORE_NEXT
 
     return jit(get_wet)
@@ -252,7 +251,7 @@ def _beside_columns_node(get_node, is_old, new: int, mark: int, which: int):
 
 
 MARK = Operator("mark", _mark, _mark_node, named(CELL))
-GET_WET = Operator("get-wet", _get_wet, _get_wet_node, named(CELL))
+GET_WET = Operator("get-wet", _get_wet, _get_wet_node, named(CELL, FILL))
 GET_BARE = Operator("get-bare", _get_bare, _get_bare_node, named(CELL))
 _ENTERS, _LEAVES = INTERFACE | FILLED | NEEDED, INTERFACE | EMPTIED | NEEDED
 _OF_COLUMNS = named(CELL, FILL, COS_ANGLE)
@@ -277,17 +276,17 @@ def _is_dry(cell, share):
 
 
 def _borne(neighbours, n, lattice, parameters):
-    """(m,) mass of what the liquid cells beside them owe that dry cells bear."""
+    """(m,) mass that dry cells bear for the shores beside them."""
     found = np.zeros(n.shape)
     for k, beside in enumerate(neighbours):
         is_owing = parameters[CELL][beside] & SHORE == SHORE
-        found = found + np.where(is_owing, lattice.w[k + 1] * parameters[OWED][beside], 0.0)
+        found = found + np.where(is_owing, lattice.w[k + 1] * parameters[FILL][beside], 0.0)
     return np.where(_is_dry(parameters[CELL][n], parameters[FILL][n]), found, 0.0)
 
 
 def _borne_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters)`` of :func:`_borne`."""
-    cell, fill, owed, n_neighbours = at[CELL], at[FILL], at[OWED], lattice.q - 1
+    cell, fill, n_neighbours = at[CELL], at[FILL], lattice.q - 1
     (w, _, _, _), zero, is_dry = constants(lattice, precision), precision.real(0), jit(_is_dry)
 
     def borne(neighbours, n, parameters):
@@ -295,8 +294,9 @@ def _borne_node(lattice, precision, jit, at):
             return zero
         found = zero
         for k in range(n_neighbours):
-            if parameters[cell][neighbours[k]] & SHORE == SHORE:
-                found += w[k + 1] * parameters[owed][neighbours[k]]
+            kind, held = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+            if kind & SHORE == SHORE:
+                found += w[k + 1] * held
         return found
 
     return jit(unroll(borne))
@@ -387,17 +387,17 @@ def _take_node(lattice, precision, jit, at):
     return jit(unroll(take))
 
 
-GIVE = Operator("give", _give, _give_node, named(CELL, MASS, FILL, OWED))
-TAKE = Operator("take", _take, _take_node, named(CELL, MASS, FILL, OWED))
+GIVE = Operator("give", _give, _give_node, named(CELL, MASS, FILL))
+TAKE = Operator("take", _take, _take_node, named(CELL, MASS, FILL))
 
 
 def _turn(n, lattice, parameters):
-    """Cells become what they turn into, liquid ones shores; new interface is supported."""
+    """Cells become what they turn into; new interface is supported."""
     cell, support = parameters[CELL], parameters[SUPPORT]
     own = cell[n]
     support[n] = np.where(own & (WETTED | BARED), SUPPORTED, support[n])
-    is_shore = _fills(own) | _is_full(own)
-    cell[n] = np.where(is_shore, SHORE, np.where(_vanishes(own), GAS, INTERFACE))
+    of_liquid, vanishes = np.where(own & NEEDED, SHORE, LIQUID), _vanishes(own)
+    cell[n] = np.where(_fills(own) | _is_full(own), of_liquid, np.where(vanishes, GAS, INTERFACE))
 
 
 def _turn_node(lattice, precision, jit, at):
@@ -406,7 +406,7 @@ def _turn_node(lattice, precision, jit, at):
     def turn(n, parameters):
         own = parameters[cell][n]
         if fills(own) or is_full(own):
-            parameters[cell][n] = SHORE
+            parameters[cell][n] = SHORE if own & NEEDED else LIQUID
         elif vanishes(own):
             parameters[cell][n] = GAS
         else:

@@ -79,6 +79,7 @@ from muphy_lb.physics.free_surface.capillarity import (
 )
 from muphy_lb.physics.free_surface.cells import (
     CELL,
+    DRY,
     EMPTIED,
     FILL,
     FILLED,
@@ -255,7 +256,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         decided = _decided(mass, 1.0 + added(arriving), beside, (is_alone, is_fast), scheme.hysteresis)
         if capillarity is CONTACT_ANGLE:
             decided = _loosened(decided, beside, neighbours, n, lattice, parameters)
-        cell[neighbours[beside == LIQUID]] = SHORE_NEXT
+        cell[neighbours[(fill[n] < DRY) & (beside == LIQUID)]] = SHORE_NEXT
         cell[n] = decided
         if capillarity is not NO_TENSION:
             kept = np.where(cell[n] & TURNING, 0.0, now), tension
@@ -353,6 +354,7 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     """The node function; returns the bits of the populations that it has changed."""
     how = lattice, precision, jit
     (capillarity, gas), cell, mass, of_speed = pressures, at[CELL], at[MASS], precision.real(1.5)
+    n_neighbours = lattice.q - 1
     state_at = state_node(*how, COMPRESSIBLE, AFTER_COLLISION)
     scheme = scheme_of(capillarity)
     gas_at, tension_at = gas.node(*how, at), capillarity.node(*how, at)
@@ -366,13 +368,16 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
         now, square = tension_at(neighbours, n, parameters), ux * ux + uy * uy + uz * uz
         tension = extrapolated(now, n, parameters)
         deviation = gas_at(n, parameters) + tension
-        held, counts = held_of(arriving, leaving, neighbours, n, parameters)
+        held, counts, shores = held_of(arriving, leaving, neighbours, n, parameters)
         state = deviation, ux, uy, uz, of_speed * square
         changed = complete((arriving, leaving), neighbours, n, parameters, state, (*force, tension))
         kind, changed = outcome_of(arriving, changed, held, counts, deviation, of_speed * square)
         kind = loosened(kind, neighbours, n, parameters)
         parameters[mass][n] = held
         parameters[cell][n] = kind
+        for k in range(n_neighbours):
+            if shores >> k & 1:
+                parameters[cell][neighbours[k]] = SHORE_NEXT
         keep((now, tension), kind, n, parameters)
         return changed
 
@@ -400,26 +405,30 @@ def _last_tension_nodes(capillarity: Operator, precision, jit, at):
 
 
 def _held_node(lattice, precision, jit, at, scheme: Scheme):
-    """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links, and
-    how many neighbours are gas, liquid or almost full, openings. Liquid ones become shores."""
+    """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links, how
+    many neighbours are gas, liquid or almost full, openings, and bit k set where neighbour k becomes a shore. All of
+    them are read before anything follows from one, so that a GPU waits for memory once."""
     cell, mass, fill, real = at[CELL], at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
-    zero, face_of = real(0), _face_node(lattice, precision, jit, at, scheme)
+    zero, dry_below, face_of = real(0), real(DRY), _face_node(lattice, precision, jit, at, scheme)
 
     def held_of(arriving, leaving, neighbours, n, parameters):
         own, held = parameters[fill][n], parameters[mass][n]
-        n_gas, n_liquid, n_open, through = 0, 0, 0, zero
+        n_gas, n_liquid, n_open, through, shores = 0, 0, 0, zero, 0
+        kinds = [0] * n_neighbours
+        others = [zero] * n_neighbours
         for k in range(n_neighbours):
-            kind = parameters[cell][neighbours[k]]
+            kinds[k], others[k] = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+        for k in range(n_neighbours):
+            kind = kinds[k]
             gained = arriving[back[k + 1]] - leaving[k + 1]
             if kind & LIQUID:
                 n_liquid += 1
                 held += gained
-                if kind == LIQUID:
-                    parameters[cell][neighbours[k]] = SHORE_NEXT
+                if kind == LIQUID and own < dry_below:
+                    shores |= 1 << k
             elif kind & INTERFACE:
-                other = parameters[fill][neighbours[k]]
-                share, given, is_borne = face_of(k, own, other, neighbours, parameters)
+                share, given, is_borne = face_of(k, own, others[k], neighbours, parameters)
                 held += share * gained + given
                 n_liquid += is_borne
             elif kind == OPENING:
@@ -427,7 +436,7 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
                 through += gained
             elif not kind & WALL:
                 n_gas += 1
-        return held + own * through, (n_gas, n_liquid, n_open)
+        return held + own * through, (n_gas, n_liquid, n_open), shores
 
     return jit(unroll(held_of))
 
