@@ -46,6 +46,7 @@ from muphy_lb.physics.free_surface.cells import (
     FILL,
     FLUID,
     GAS_DEVIATION,
+    HELD,
     IN_BUBBLES,
     INTERFACE,
     LAST_TENSION,
@@ -63,7 +64,7 @@ from muphy_lb.physics.free_surface.cells import (
 )
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.free_surface.filling import share_of_liquid
-from muphy_lb.physics.free_surface.operators.completion import completion
+from muphy_lb.physics.free_surface.operators.completion import completion, hold
 from muphy_lb.physics.free_surface.operators.conversion import (
     GET_BARE,
     GET_BARE_COLUMNS,
@@ -87,11 +88,12 @@ FIELDS = (
     Field(MASS, is_state=True),
     Field(FILL, outside=0.0, is_state=True, guarded=True),
     Field(SUPPORT, dtype=np.uint8, outside=0, is_state=True),
+    Field(HELD),
     Field(EDGE_MOMENTS, of_moments=True),
 )
 COSTS = MappingProxyType({INTERFACE: 4.0})  # of an interface cell, by the bytes that its stages move
 NUMBERS = Field(BUBBLE, dtype=np.int32, outside=0, is_state=True, guarded=True)
-OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL, SUPPORT)}
+OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL, SUPPORT, HELD)}
 
 
 def free_surface(
@@ -131,12 +133,13 @@ def free_surface(
         (completion(force, capillarity, gas),),
         given,
         reads=(ARRIVING, STORED, CELLS, FILLS, *at_surface),
-        writes=(ARRIVING, CELL, FILL),
+        writes=(ARRIVING, CELL, FILL, HELD),
         where=_surface(INTERFACE | EMPTIED),
     )
     columns = {**OWN, COS_ANGLE: parameters[COS_ANGLE]} if capillarity is CONTACT_ANGLE else None
     after = _conversion(force, force_parameters, bubbles is not None, columns)
     extended = flow.with_fields(*FIELDS).with_stages(between=(crossing, completing), after=after)
+    extended = extended.with_collision(hold, {name: given[name] for name in (CELL, HELD)})
     filled = _filled(gas_deviation, bubbles)
     bulk = Where(CELL, LIQUID, without=EMPTIED)
     liquid = replace(extended, name="free surface", occupied=CELL, bulk=bulk, costs=COSTS)

@@ -392,12 +392,12 @@ TAKE = Operator("take", _take, _take_node, named(CELL, MASS, FILL))
 
 
 def _turn(n, lattice, parameters):
-    """Cells become what they turn into; new interface is supported."""
+    """Cells become what they turn into, liquid ones shores, which have wetted cells beside them; new interface is
+    supported."""
     cell, support = parameters[CELL], parameters[SUPPORT]
     own = cell[n]
     support[n] = np.where(own & (WETTED | BARED), SUPPORTED, support[n])
-    of_liquid, vanishes = np.where(own & NEEDED, SHORE, LIQUID), _vanishes(own)
-    cell[n] = np.where(_fills(own) | _is_full(own), of_liquid, np.where(vanishes, GAS, INTERFACE))
+    cell[n] = np.where(_fills(own) | _is_full(own), SHORE, np.where(_vanishes(own), GAS, INTERFACE))
 
 
 def _turn_node(lattice, precision, jit, at):
@@ -406,7 +406,7 @@ def _turn_node(lattice, precision, jit, at):
     def turn(n, parameters):
         own = parameters[cell][n]
         if fills(own) or is_full(own):
-            parameters[cell][n] = SHORE if own & NEEDED else LIQUID
+            parameters[cell][n] = SHORE
         elif vanishes(own):
             parameters[cell][n] = GAS
         else:
