@@ -246,11 +246,11 @@ def hold(collide: Operator) -> Operator:
         found = collide.reference(stored, n, lattice, parameters)
         density = parameters[HELD][n]
         is_held = (parameters[CELL][n] & INTERFACE != 0) & (density != NOT_HELD)
-        return found + lattice.w[:, None] * np.where(is_held, density - added(found), 0.0)
+        return found + lattice.w[:, None] * np.where(is_held, HOLD * (density - added(found)), 0.0)
 
     def node(lattice, precision, jit, at):
         cell, held, n_populations, real = at[CELL], at[HELD], lattice.q, precision.real
-        (w, _, _, _), one, not_held = constants(lattice, precision), real(1), real(NOT_HELD)
+        (w, _, _, _), one, not_held, share = constants(lattice, precision), real(1), real(NOT_HELD), real(HOLD)
         onwards, density_of = collide.node(lattice, precision, jit, at), density_node(lattice, precision, jit)
 
         def add(f, change):
@@ -262,7 +262,7 @@ def hold(collide: Operator) -> Operator:
         def collide_and_hold(f, n, parameters):
             onwards(f, n, parameters)
             if parameters[cell][n] & INTERFACE and parameters[held][n] != not_held:
-                add(f, parameters[held][n] - (density_of(f) - one))
+                add(f, share * (parameters[held][n] - (density_of(f) - one)))
 
         return jit(collide_and_hold)
 
