@@ -53,6 +53,10 @@ from muphy_lb.physics.free_surface.cells import (
 )
 from muphy_lb.physics.free_surface.operators.exchange import GRAZING, HEAVIEST, OF_TENSION, link_node
 
+HOLD = 0.5
+"""Share of the difference from the density at which a dry cell is held that is taken in a step: with all of it tilted
+pools do not rest."""
+
 
 @cache
 def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSURE) -> Operator:
@@ -138,10 +142,7 @@ def _node(lattice, precision, jit, at, force_at, pressures):
         if is_dry:
             return 0, density_of(n, parameters, weight * place)
         _, ux, uy, uz, _, _, _ = state_at(leaving, (fx, fy, fz))
-        square, heavy = (
-            of_speed * (ux * ux + uy * uy + uz * uz),
-            heaviest * real(math.sqrt(fx * fx + fy * fy + fz * fz)),
-        )
+        square, heavy = of_speed * (ux * ux + uy * uy + uz * uz), real(math.sqrt(fx * fx + fy * fy + fz * fz))
         changed, gained, weights = 0, zero, zero
         for k in range(n_neighbours):
             across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
@@ -155,7 +156,12 @@ def _node(lattice, precision, jit, at, force_at, pressures):
                 distance = place
                 if is_liquid:
                     distance = across + distance_of(parameters[fill][neighbours[k]], nx, ny, nz)
-                middle, slope, most, distance = half * across, borne * slope, heavy + bound, max(distance, zero)
+                middle, slope, most, distance = (
+                    half * across,
+                    borne * slope,
+                    heaviest * heavy + bound,
+                    max(distance, zero),
+                )
                 drop = even - slope * (middle + distance) - half * (arriving[k + 1] + leaving[back[k + 1]]) / w[k + 1]
                 drop = min(max(drop * (middle - distance) / (middle + distance), -most), most)
                 found = two * w[k + 1] * (even + slope * (middle - distance) + drop) - leaving[k + 1]
@@ -174,7 +180,7 @@ def _node(lattice, precision, jit, at, force_at, pressures):
         elif beside[0] == 0:
             parameters[cell][n] = LIQUID
         else:
-            parameters[fill][n] = zero if kept == not_held else kept
+            parameters[fill][n] = kept if changed else zero
         return changed
 
     return jit(update)
@@ -210,9 +216,9 @@ def _held_node(lattice, precision, jit, at, has_tension: bool, gas: Operator):
         return gas_at(n, parameters) - of_weight * real(parameters[support][n]) * lift
 
     density = jit(density)
-    return (
-        jit(lambda n, parameters, lift: density(n, parameters, lift) + parameters[ahead][n]) if has_tension else density
-    )
+    if not has_tension:
+        return density
+    return jit(lambda n, parameters, lift: density(n, parameters, lift) + parameters[ahead][n])
 
 
 def _surface_node(lattice, precision, jit, at, has_tension: bool, gas: Operator):
