@@ -177,10 +177,10 @@ def _node(lattice, precision, jit, at, force_at, pressures):
         changed, kept = completed((arriving, leaving), neighbours, n, parameters, is_liquid, beside)
         if not is_liquid:
             parameters[held][n] = kept
-        elif beside[0] == 0:
+            return changed
+        parameters[fill][n] = kept if changed else zero
+        if beside[0] == 0:
             parameters[cell][n] = LIQUID
-        else:
-            parameters[fill][n] = kept if changed else zero
         return changed
 
     return jit(update)
