@@ -10,8 +10,8 @@ the dry cell across the link.
 Since wet cells ignore what dry ones send, the density of these is no pressure of the liquid. If it entered the liquid
 when they become wet, a surface that advances at 0.05 would pump sound of two voxels by a factor of 180 in 1,000 steps
 (the same surface, receding, damps it). So a dry cell beside a wet one has, behind the collision (:func:`hold`), the
-density at its centre of liquid below the surface, that of the gas and of surface tension less the weight in between; it
-keeps its momentum and its stress.
+density at its centre of liquid below the surface, that of the gas and of surface tension less the weight in between, if
+that is borne (by more than half: in part, almost empty cells of tilted pools would swing); it keeps its momentum.
 
 Mass between interface cells has crossed before by what both have sent. The mass that a liquid cell gains by a completed
 population, in the place of the one that a dry cell has sent, is owed: its dry neighbours bear it in proportion to the
@@ -53,10 +53,6 @@ from muphy_lb.physics.free_surface.cells import (
 )
 from muphy_lb.physics.free_surface.operators.exchange import GRAZING, HEAVIEST, OF_TENSION, link_node
 
-HOLD = 0.5
-"""Share of the difference from the density at which a dry cell is held that is taken in a step: with all of it tilted
-pools do not rest."""
-
 
 @cache
 def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSURE) -> Operator:
@@ -80,7 +76,7 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
         tensions, heaviest = np.zeros(kind.shape), HEAVIEST * np.linalg.norm(pushed, axis=0)
         is_held = ~is_liquid & (fill[n] < DRY) & ((beside & FLUID != 0) & ~dry).any(axis=0) & ~is_flat
         pressure = gas.reference(n, parameters) + (parameters[TENSION_AHEAD][n] if has_tension else 0.0)
-        lift = 3.0 / SUPPORTED * parameters[SUPPORT][n] * weight * place
+        lift = np.where(2 * parameters[SUPPORT][n].astype(int) > SUPPORTED, 3.0 * weight * place, 0.0)
         parameters[HELD][n] = np.where(is_held, pressure - lift, NOT_HELD)
         supports, gained, weights = parameters[SUPPORT].astype(float) / SUPPORTED, np.zeros(n.shape), np.zeros(n.shape)
         for q in range(1, lattice.q):
@@ -210,10 +206,10 @@ def _held_node(lattice, precision, jit, at, has_tension: bool, gas: Operator):
     """Node function ``(n, parameters, lift)`` of a dry cell -> density of liquid at its centre, less 1. ``lift``:
     distance of the surface times the body force along its normal."""
     support, gas_at, real = at[SUPPORT], gas.node(lattice, precision, jit, at), precision.real
-    ahead, of_weight = at[TENSION_AHEAD] if has_tension else 0, real(3 / SUPPORTED)
+    ahead, zero, three = at[TENSION_AHEAD] if has_tension else 0, real(0), real(3)
 
     def density(n, parameters, lift):
-        return gas_at(n, parameters) - of_weight * real(parameters[support][n]) * lift
+        return gas_at(n, parameters) - (three * lift if 2 * parameters[support][n] > SUPPORTED else zero)
 
     density = jit(density)
     if not has_tension:
@@ -252,11 +248,11 @@ def hold(collide: Operator) -> Operator:
         found = collide.reference(stored, n, lattice, parameters)
         density = parameters[HELD][n]
         is_held = (parameters[CELL][n] & INTERFACE != 0) & (density != NOT_HELD)
-        return found + lattice.w[:, None] * np.where(is_held, HOLD * (density - added(found)), 0.0)
+        return found + lattice.w[:, None] * np.where(is_held, density - added(found), 0.0)
 
     def node(lattice, precision, jit, at):
         cell, held, n_populations, real = at[CELL], at[HELD], lattice.q, precision.real
-        (w, _, _, _), one, not_held, share = constants(lattice, precision), real(1), real(NOT_HELD), real(HOLD)
+        (w, _, _, _), one, not_held = constants(lattice, precision), real(1), real(NOT_HELD)
         onwards, density_of = collide.node(lattice, precision, jit, at), density_node(lattice, precision, jit)
 
         def add(f, change):
@@ -268,7 +264,7 @@ def hold(collide: Operator) -> Operator:
         def collide_and_hold(f, n, parameters):
             onwards(f, n, parameters)
             if parameters[cell][n] & INTERFACE and parameters[held][n] != not_held:
-                add(f, share * (parameters[held][n] - (density_of(f) - one)))
+                add(f, parameters[held][n] - (density_of(f) - one))
 
         return jit(collide_and_hold)
 
