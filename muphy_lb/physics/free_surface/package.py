@@ -100,11 +100,11 @@ class FreeSurface(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of cell, support, mass, filling, the longest table of neighbours, bubbles with their pressures, and
-        two values of surface tension."""
+        """Memory of cell, support, mass, filling, density that is held, the longest table of neighbours, bubbles with
+        their pressures, and two values of surface tension."""
         real = np.dtype(PRECISIONS[case.compute.precision].real).itemsize
         of_bubbles = BYTES_OF_BUBBLE + real if case.free_surface.bubbles else 0
-        n_values = 4 if case.free_surface.surface_tension_n_m else 2
+        n_values = 5 if case.free_surface.surface_tension_n_m else 3
         return BYTES_OF_CELL + n_values * real + of_bubbles + (lattice.q - 1) * BYTES_PER_DIRECTION
 
     def _reach(self) -> str:
