@@ -110,9 +110,11 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
     return Operator(f"completion-{force.name}-{capillarity.name}-{gas.name}", reference, node, parameters)
 
 
-def _node(lattice, precision, jit, at, force_at, pressures):
-    """The node function; returns the bits of the populations that it has changed."""
-    (has_tension, gas), cell, fill, held, real = pressures, at[CELL], at[FILL], at[HELD], precision.real
+def _complete_node(lattice, precision, jit, at, force_at, pressures):
+    """Node function ``((arriving, leaving), neighbours, n, parameters, is_liquid, beside)`` -> bits of the populations
+    that it has changed, and what is kept of the cell: what a liquid one owes, or the density at which a dry one is
+    held. ``beside``: as :func:`_beside_node` finds it."""
+    (has_tension, gas), fill, real = pressures, at[FILL], precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     bit, behind = tuple(1 << q for q in range(lattice.q)), tuple(q - 1 for q in back)
@@ -120,7 +122,7 @@ def _node(lattice, precision, jit, at, force_at, pressures):
     heaviest, of_speed, not_held = real(HEAVIEST), real(1.5), real(NOT_HELD)
     state_at = state_node(lattice, precision, jit, COMPRESSIBLE, AFTER_COLLISION)
     normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
-    link, beside_at = link_node(precision, jit), _beside_node(jit, lattice.q - 1, precision, at)
+    link = link_node(precision, jit)
     density_of = _held_node(lattice, precision, jit, at, has_tension, gas)
     surface_at = _surface_node(lattice, precision, jit, at, has_tension, gas)
 
@@ -166,7 +168,14 @@ def _node(lattice, precision, jit, at, force_at, pressures):
                 changed |= bit[back[k + 1]]
         return changed, -gained / weights if is_liquid else not_held
 
-    completed = jit(unroll(complete))
+    return jit(unroll(complete))
+
+
+def _node(lattice, precision, jit, at, force_at, pressures):
+    """The node function; returns the bits of the populations that it has changed."""
+    cell, fill, held, zero = at[CELL], at[FILL], at[HELD], precision.real(0)
+    completed = _complete_node(lattice, precision, jit, at, force_at, pressures)
+    beside_at = _beside_node(jit, lattice.q - 1, precision, at)
 
     def update(arriving, leaving, neighbours, n, parameters):
         is_liquid, beside = parameters[cell][n] & LIQUID != 0, beside_at(neighbours, parameters)

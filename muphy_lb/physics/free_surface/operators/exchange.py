@@ -1,9 +1,5 @@
 """Exchange across the links of an interface cell: mass, and the populations that gas does not send.
 
-Changes of the exchange of mass between cells by surface tension, and a contact angle with it.
-
-Exchange across the links of an interface cell: mass to and from its neighbours, and populations that gas does not send.
-
 Koerner, Thies, Hofmann, Thuerey, Ruede, J. Stat. Phys. 121, 179 (2005); Schreiber, Neumann, Zimmer, Bungartz, Procedia
 Comput. Sci. 4, 984 (2011). With f~ the populations that a cell stored in the step before, the mass changes by
 
@@ -354,8 +350,7 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     """The node function; returns the bits of the populations that it has changed."""
     how = lattice, precision, jit
     (capillarity, gas), cell, mass, of_speed = pressures, at[CELL], at[MASS], precision.real(1.5)
-    n_neighbours = lattice.q - 1
-    state_at = state_node(*how, COMPRESSIBLE, AFTER_COLLISION)
+    state_at, n_neighbours = state_node(*how, COMPRESSIBLE, AFTER_COLLISION), lattice.q - 1
     scheme = scheme_of(capillarity)
     gas_at, tension_at = gas.node(*how, at), capillarity.node(*how, at)
     extrapolated, keep = _last_tension_nodes(capillarity, precision, jit, at)
@@ -406,8 +401,7 @@ def _last_tension_nodes(capillarity: Operator, precision, jit, at):
 
 def _held_node(lattice, precision, jit, at, scheme: Scheme):
     """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links, how
-    many neighbours are gas, liquid or almost full, openings, and bit k set where neighbour k becomes a shore. All of
-    them are read before anything follows from one, so that a GPU waits for memory once."""
+    many neighbours are gas, liquid or almost full, openings, and bit k set where neighbour k becomes a shore."""
     cell, mass, fill, real = at[CELL], at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     zero, dry_below, face_of = real(0), real(DRY), _face_node(lattice, precision, jit, at, scheme)
