@@ -12,7 +12,7 @@ from muphy_lb.model.isothermal import Fluid
 from muphy_lb.operators import Operator
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION
-from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
+from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS, is_liquid
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.section import BubblesSection
@@ -92,7 +92,12 @@ class Tank:
         return float(np.where(cell == GAS, 1.0, np.where(cell == INTERFACE, 1.0 - self.field(FILL), 0.0)).sum())
 
     def field(self, name: str) -> np.ndarray:
-        """(n,) values in node-list order."""
+        """(n,) values in node-list order; of cells without the mark of shores."""
+        found = self.stored(name)
+        return np.where(is_liquid(found), LIQUID, found) if name == CELL else found
+
+    def stored(self, name: str) -> np.ndarray:
+        """(n,) values of the ranks."""
         found = np.empty(self.nodes.n_nodes)
         for engine in self.ranks.engines:
             found[engine.domain.number] = engine.fields.get(name, engine.parity)
@@ -131,7 +136,7 @@ class Tank:
 
     def state(self) -> bytes:
         """Cells, masses and populations of cells with liquid, bit for bit."""
-        cell = self.field(CELL)
+        cell = self.stored(CELL)
         populations = np.where(cell == GAS, 0.0, self.ranks.populations())
         return b"".join(array.tobytes() for array in (cell, self.field(MASS), populations))
 

@@ -102,8 +102,8 @@ dissipation: muphy_lb/physics/dissipation/operator.py: tests/laws/test_dissipati
 - (1.0 - omega / 2) * omega
 + (1.0 - omega / 3) * omega
 free surface: muphy_lb/physics/free_surface/filling.py: tests/laws/test_free_surface_cases.py
-- np.where(cell == LIQUID, density, 0.0) + held
-+ np.where(cell == LIQUID, density, 0.0)
+- np.where(is_liquid(cell), density, 0.0) + held
++ np.where(is_liquid(cell), density, 0.0)
 view: muphy_lb/view/pace.py: tests/unit/muphy_lb/view/test_pace.py
 - WEIGHT * (self._newest - before)
 + WEIGHT * self._newest

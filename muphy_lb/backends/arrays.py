@@ -33,11 +33,12 @@ class Collected(NamedTuple):
 
 class Chosen(NamedTuple):
     """Nodes at which an integer array has at least one bit of a mask; ``among``: a list of nodes that contains all of
-    them, if there is one."""
+    them, if there is one; ``without``: those bits of which they have none, for nodes that collide."""
 
     array: Any
     mask: int
     among: Collected | None = None
+    without: int = 0
 
 
 ANY_BIT = 0xFF  # mask of the nodes at which an array of bytes is not 0

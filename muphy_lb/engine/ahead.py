@@ -35,7 +35,7 @@ def looking_ahead(engine, binder: StepBinder) -> Iterator[int]:
         yield streaming.completed_buffer(engine.parity)
     finally:
         backend.synchronise()
-        for put_back in changed:
+        for put_back in reversed(changed):
             put_back()
         engine.barrier()
 

@@ -21,7 +21,7 @@ from muphy_lb.engine.particles import Particles
 from muphy_lb.engine.step import StepBinder, StepKind, StepLaunches
 from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.engine.transfers import NodeValues, Probe, Reductions, StateAccess, Totals
-from muphy_lb.model.model import STEP, FieldValue, Model, PartlyFilled
+from muphy_lb.model.model import STEP, FieldValue, Model, PartlyFilled, Where
 from muphy_lb.operators import MOMENTUM_FIELDS, Operator, joined
 from muphy_lb.operators.initial import initial_populations
 from muphy_lb.parallel.choice import HaloConnector
@@ -405,14 +405,15 @@ class Engine:
         return [self.bind_stream_collide(nodes, parity, shape, behind=behind(parity)) for parity, nodes in bounds]
 
     def bind_stream_collide(
-        self, nodes: NodeRange, parity: int, shape, mask: int = ANY_BIT, behind: Advanced | None = None
+        self, nodes: NodeRange, parity: int, shape, bulk: Where | None = None, behind: Advanced | None = None
     ):
-        """Launch of stream-and-collide over some nodes, from buffer ``parity``; of the nodes with fluid, over those
-        where the field of the mask has one of its bits. ``behind``: a field that the nodes advance then."""
+        """Launch of stream-and-collide over some nodes, from buffer ``parity``; of the nodes with fluid, over those of
+        the bulk alone, if it is given. ``behind``: a field that the nodes advance then."""
         collide, arrays = self.model.collision, self.stream_arrays(parity)
         if arrays.occupied:
             among = self.fields.collected.of_collision(self.model.occupied, nodes, parity)
-            arrays = replace(arrays, occupied=arrays.occupied._replace(mask=mask, among=among))
+            mask, without = (bulk.mask, bulk.without) if bulk else (ANY_BIT, 0)
+            arrays = replace(arrays, occupied=arrays.occupied._replace(mask=mask, among=among, without=without))
         values = self.parameters.values(collide, self.model.parameters, parity)
         return self.backend.bind("stream_collide", collide, arrays, nodes, values, shape, behind)
 

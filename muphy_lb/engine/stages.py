@@ -88,7 +88,8 @@ class StageBinder:
 
     def _at_nodes(self, stage: Stage, parity: int, nodes: NodeRange):
         engine, edge, collision = self._engine, self._edge_of(nodes), None
-        if ARRIVING in stage.writes and self._bulk_is_apart and nodes.queue == ON_INTERIOR:
+        is_last = engine.model.between[-1:] == (stage,)
+        if is_last and self._bulk_is_apart and nodes.queue == ON_INTERIOR:
             collide = engine.model.collision
             collision = collide, engine.parameters.values(collide, engine.model.parameters, parity)
         yield self.bind_at_nodes(stage, parity, nodes, collision)

@@ -240,7 +240,7 @@ class StepBinder:
         model = self._model
         is_possible = self._backend.has_bulk_queue and not model.streaming.in_place
         changes = [ARRIVING in stage.writes for stage in model.between]
-        has_room = changes == [True] and self._order.after[0].beside_bulk
+        has_room = changes[-1:] == [True] and self._order.after[0].beside_bulk
         return model.bulk if is_possible and has_room else None
 
     def _behind_collision(self) -> Stage | None:
@@ -436,7 +436,7 @@ class StepBinder:
         if self._bulk and nodes:
             yield ordering(self._backend.bulk_waits_for_interior)
             nodes = replace(nodes, queue=ON_BULK)
-            launch = self._engine.bind_stream_collide(nodes, parity, self._engine.shape, self._bulk.mask)
+            launch = self._engine.bind_stream_collide(nodes, parity, self._engine.shape, self._bulk)
             yield Task(INTERIOR, ON_BULK, launch)
 
     def _stages(self, stages: list[Stage], parity: int, part: str) -> Iterator[Task]:

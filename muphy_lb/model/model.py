@@ -85,13 +85,14 @@ class Course(NamedTuple):
 
 
 class Where(NamedTuple):
-    """The nodes at which an integer field has at least one bit of a mask."""
+    """The nodes at which an integer field has at least one bit of a mask; of the bulk, none ``without``."""
 
     field: str
     mask: int
     #: name of a ``COLLECT`` stage, if no other nodes than those that it has collected can be such nodes before it runs
     #: again. They may be looked for among those alone.
     among: str = ""
+    without: int = 0
 
 
 Value = float | np.ndarray | np.integer | FieldValue | Provided | Table | Course
@@ -328,9 +329,9 @@ class Model:
     #: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there are none. The
     #: moments of such nodes are 0, and so are their populations in outputs.
     occupied: str = ""
-    #: if the one stage between changes what arrives, those nodes with fluid at which it does not act, nor changes
-    #: anything that their collision reads. Where there is a second buffer, they may collide beside that stage and those
-    #: that are ``beside_bulk``, and the other nodes with fluid as soon as it has acted.
+    #: if the last stage between changes what arrives, at all other nodes with fluid: those at which no stage between
+    #: acts, nor changes anything that their collision reads. Where there is a second buffer, they may collide beside
+    #: these stages and those that are ``beside_bulk``, and the other nodes with fluid as soon as the last has acted.
     bulk: Where | None = None
     #: what a step costs at a node by the value of ``occupied``, in steps of a node with fluid; 1 if not named
     costs: Mapping[int, float] = field(default_factory=dict)
@@ -374,10 +375,9 @@ class Model:
             yield f"has {ARRIVING}, which are there between streaming and collision alone; move it there"
         if STORED in stage.writes or (ARRIVING in stage.writes and ARRIVING not in stage.reads):
             yield f"writes populations that it cannot write; those that it may are {ARRIVING} that it also reads"
-        changes = [ARRIVING in each.writes for each in self.between]
         if STORED in stage.reads and stage in self.between:
-            k = self.between.index(stage)
-            if any(changes[:k]) or (changes[k] and stage.where is None):
+            so_far = self.between[: self.between.index(stage) + 1]
+            if any(ARRIVING in each.writes and each.where is None for each in so_far):
                 yield f"reads {STORED} that are changed as {ARRIVING} of neighbours; move it ahead, or choose its nodes"
         fields = {name: each for each in self.fields for name in (each.name, *each.components)}
         columns = () if stage.over == NODES else (f"{stage.over}.",)

@@ -9,7 +9,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.measure.monitor import Monitor, Request
 from muphy_lb.output.vtkhdf import find_snapshot
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.physics.free_surface.cells import CELL, GAS, LIQUID
+from muphy_lb.physics.free_surface.cells import CELL, GAS, is_liquid
 from muphy_lb.run.changes import changed, refuse_while_writing, try_change
 from muphy_lb.run.loop import COMPLETED, Run
 from muphy_lb.run.solver import Solver
@@ -41,7 +41,7 @@ def test_a_drop_adds_its_volume_and_the_mass_stays(streaming):
     simulation.step(40)
     assert abs(simulation.health().mass_drift) < 1e-12
     kind, nodes = simulation.model_field(CELL), simulation.nodes
-    place = nodes.coordinates()[kind == LIQUID]
+    place = nodes.coordinates()[is_liquid(kind)]
     gas = {tuple(each) for each in nodes.coordinates()[kind == GAS].tolist()}
     assert not any((x + a, y + b, 0) in gas for x, y, _ in place.tolist() for a in (-1, 0, 1) for b in (-1, 0, 1))
 

@@ -10,7 +10,7 @@ from muphy_lb.measure.node_sums import Measure
 from muphy_lb.operators import Operator
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.communicator import MpiCommunicator
-from muphy_lb.physics.free_surface.cells import CELL, FLUID, LIQUID, MASS
+from muphy_lb.physics.free_surface.cells import CELL, FLUID, MASS, is_liquid
 from muphy_lb.physics.free_surface.filling import fill, wall_faces
 from muphy_lb.physics.free_surface.observers import SurfaceSeries
 from muphy_lb.run.changes import repartition
@@ -42,7 +42,7 @@ def test_what_is_measured_is_that_of_the_fields(backend, tmp_path):
     row = dict(zip((observer := series(simulation, tmp_path)).columns(), observer.numbers(), strict=True))
     units, nodes, cell = simulation.units, simulation.nodes, simulation.model_field(CELL)
     density, held = (values.astype(np.float64) for values in (simulation.density(), simulation.model_field(MASS)))
-    mass = np.where(cell == LIQUID, density, 0.0) + held
+    mass = np.where(is_liquid(cell), density, 0.0) + held
     velocity, place = simulation.velocity_m_s().astype(np.float64), nodes.coordinates()
     square = (units.velocity_to_lattice(velocity) ** 2).sum(axis=1)
     wet = place[(cell & FLUID) != 0]
@@ -56,7 +56,7 @@ def test_what_is_measured_is_that_of_the_fields(backend, tmp_path):
         **{f"{axis}_min_m": value for axis, value in zip("xyz", low_m, strict=True)},
         **{f"{axis}_max_m": value for axis, value in zip("xyz", high_m, strict=True)},
         "wetted_area_m2": units.spacing_m**2 * (wall_faces(nodes) @ fill(simulation).astype(np.float64)),
-        "max_velocity_m_s": np.linalg.norm(velocity[cell == LIQUID], axis=1).max(initial=0.0),
+        "max_velocity_m_s": np.linalg.norm(velocity[is_liquid(cell)], axis=1).max(initial=0.0),
     }
     assert expected["kinetic_energy_j"] > 0.0
     assert {name: row[name] for name in expected} == pytest.approx(expected, rel=3e-6, abs=1e-12)

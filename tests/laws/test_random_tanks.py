@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.physics.free_surface.cells import CELL, GAS, LIQUID
+from muphy_lb.physics.free_surface.cells import CELL, GAS, is_liquid
 from muphy_lb.run.solver import Solver
 
 N_LOOKS, STEPS = 4, 12
@@ -48,8 +48,8 @@ def n_broken(cell: np.ndarray, periodic: list[str]) -> int:
             beside[-1] = -1
         if along and "x" not in periodic:
             beside[:, -1 if along > 0 else 0] = -1
-        count += np.count_nonzero((cell == LIQUID) & (beside == GAS)) + np.count_nonzero(
-            (cell == GAS) & (beside == LIQUID)
+        count += np.count_nonzero(is_liquid(cell) & (beside == GAS)) + np.count_nonzero(
+            (cell == GAS) & (beside > 0) & is_liquid(beside)
         )
     return count
 

@@ -106,7 +106,7 @@ def main() -> int:
         values = typeof(engine.parameters.values(collide, engine.model.parameters, 0))
         buffer = types.Array(typeof(precision.real(0)), 1, "C")
         kernel = skeletons.stream_collide_fluid(collide, pattern, lattice, precision, np.uint32)
-        arguments = buffer, buffer, *TABLE, types.boolean, *RANGE, values, CELLS, types.uint8, AMONG
+        arguments = buffer, buffer, *TABLE, types.boolean, *RANGE, values, CELLS, types.uint8, types.uint8, AMONG
         ptx_of(kernel, arguments)
         print(precision.name, "stream and collide", flush=True)
         measure, moments = extent_in((9, 8, 7)), engine.model.macroscopic
@@ -115,12 +115,12 @@ def main() -> int:
         result = types.NamedTuple((SUMS, SUMS, types.Array(types.float64, 2, "C"), types.float64), SumArrays)
         ptx_of(kernel, (buffer, *TABLE, CELLS, types.int64, result, of_measure, typeof(engine.measuring(0))))
         print(precision.name, "extent", flush=True)
-        (stage,) = engine.model.between
+        *_, stage = engine.model.between
         given = engine.parameters.values(stage.operators[0], stage.parameters, 0)
         arriving = Arriving(Populations(pattern.load, len(pattern.directions), np.uint32), True, pattern.store)
         kernel, ahead = composed(stage, (*stage.operators, collide), arriving, how[0], (lattice, precision, values))
         ptx_of(kernel, (*ahead, typeof(given)))
-        print(precision.name, "exchange, stream and collide", flush=True)
+        print(precision.name, "completion, stream and collide", flush=True)
     return 0
 
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.measure.flow_view import on_root, whole_nodes
-from muphy_lb.physics.free_surface.cells import CELL, LIQUID
+from muphy_lb.physics.free_surface.cells import CELL, is_liquid
 from muphy_lb.physics.free_surface.filling import fill
 from muphy_lb.physics.free_surface.start import Region, sphere_region
 from muphy_lb.run.solver import Solver
@@ -59,7 +59,7 @@ def surface_drop(settings: Settings) -> Iterator:
         of_drop = liquids.mass(simulation)
         place = whole_nodes(simulation).coordinates()
         far = np.linalg.norm(place - of_drop @ place / of_drop.sum(), axis=1)
-        within = (on_root(simulation.model_field(CELL)) == LIQUID) & (far < 0.5 * radius)
+        within = is_liquid(on_root(simulation.model_field(CELL))) & (far < 0.5 * radius)
         excess = float(on_root(simulation.density())[within].astype(float).mean()) - 1.0
         true_radius = (3.0 * of_drop.sum() / (1.0 + excess) / (4.0 * pi)) ** (1.0 / 3.0)
         tension, velocity = excess / 3.0 * true_radius / (2.0 * TENSION), liquids.speed(simulation)

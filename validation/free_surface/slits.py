@@ -11,7 +11,7 @@ from math import cos, radians
 import numpy as np
 
 from muphy_lb.measure.flow_view import on_root, whole_nodes
-from muphy_lb.physics.free_surface.cells import CELL, LIQUID
+from muphy_lb.physics.free_surface.cells import CELL, is_liquid
 from muphy_lb.validation.case import Settings, at_most, case, shown
 from muphy_lb.validation.free_surface import liquids
 from muphy_lb.validation.plot import Plot, Series
@@ -78,5 +78,5 @@ def suction_in_tube(radius: float, angle: float, place: float, settings: Setting
 
 def _suction(simulation, chosen) -> float:
     """Mean pressure of full cells among chosen nodes, below that of the gas."""
-    within = on_root(simulation.model_field(CELL))[chosen] == LIQUID
+    within = is_liquid(on_root(simulation.model_field(CELL)))[chosen]
     return (1.0 - float(on_root(simulation.density())[chosen][within].astype(float).mean())) / 3.0

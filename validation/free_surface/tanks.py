@@ -15,7 +15,7 @@ import numpy as np
 
 from muphy_lb.base.narrow import pair
 from muphy_lb.measure.flow_view import on_root, whole_nodes
-from muphy_lb.physics.free_surface.cells import CELL, LIQUID
+from muphy_lb.physics.free_surface.cells import CELL, is_liquid
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Row, Settings, absolute, at_most, case, relative
 from muphy_lb.validation.free_surface import liquids
@@ -88,7 +88,7 @@ def _flat(settings: Settings) -> Iterator[Row | Plot]:
 
 def liquid_density(simulation: Solver, up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Height along ``up`` and density of all liquid cells."""
-    liquid = on_root(simulation.model_field(CELL)) == LIQUID
+    liquid = is_liquid(on_root(simulation.model_field(CELL)))
     return whole_nodes(simulation).coordinates()[liquid] @ up, on_root(simulation.density())[liquid].astype(float)
 
 

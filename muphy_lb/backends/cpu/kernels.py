@@ -71,8 +71,8 @@ def refill(backend, operators, state: State, table, sources: records.Chosen, oth
 
 def _chosen(nodes: NodeRange) -> tuple:
     """Bounds of a range, and the array and the mask that choose nodes in it."""
-    array, mask, _ = nodes.where or EVERYWHERE
-    return nodes.first, nodes.last, array, mask
+    where = nodes.where or EVERYWHERE
+    return nodes.first, nodes.last, where.array, where.mask
 
 
 def extrapolation(backend, field, target, stencils: records.ExtrapolationArrays, queue):

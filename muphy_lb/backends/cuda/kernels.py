@@ -153,9 +153,9 @@ def _stream_collide_fluid(backend, collide, arrays: records.StreamArrays, nodes:
     kernel = stream_kernel(collide, arrays, Shape(SINGLE, block), backend)
     n_threads = min(whole(nodes.last - nodes.first, WARP), FLUID_THREADS)
     buffers, table, occupied = (arrays.old, arrays.new), arrays.table, arrays.occupied
-    bounds, fluid = (nodes.is_reversed, *_bounds(nodes)), (occupied.array, np.uint8(occupied.mask))
+    bounds, masks = (nodes.is_reversed, *_bounds(nodes)), (np.uint8(occupied.mask), np.uint8(occupied.without))
     among = occupied.among or backend.nothing_known
-    arguments = (*buffers, table.lines, table.bases, *bounds, values, *fluid, among)
+    arguments = (*buffers, table.lines, table.bases, *bounds, values, occupied.array, *masks, among)
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=block)
 
 

@@ -178,7 +178,7 @@ def _with_behind(collide, update, advanced):
 
 @cache
 def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_type):
-    """The same for those nodes alone where an array of bytes has a bit of a mask.
+    """The same for those nodes alone where an array of bytes has a bit of a mask, and none of another.
 
     Some of them may collide in a kernel of their own (:mod:`muphy_lb.backends.cuda.stage_skeletons`), and the
     collision is strict so that it is rounded alike there.
@@ -190,7 +190,7 @@ def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_ty
     five, in_warp, of_warp = np.uint32(5), np.uint32(WARP - 1), np.uint32(WARP)
 
     @kernel_jit
-    def kernel(old, new, lines, bases, is_reversed, first, last, parameters, occupied, mask, among):
+    def kernel(old, new, lines, bases, is_reversed, first, last, parameters, occupied, mask, without, among):
         n_warps, is_listed = np.int32(among.count[1]), among.count[1] <= among.warps.size
         if not is_listed:
             n_warps = np.int32((last + in_warp >> five) - (first >> five))
@@ -198,7 +198,7 @@ def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_ty
             place = n_warps - 1 - i if is_reversed else i
             warp = among.warps[place] if is_listed else np.uint32((first >> five) + np.uint32(place))
             n = np.uint32(warp * of_warp + np.uint32(cuda.threadIdx.x & in_warp))
-            if first <= n and n < last and occupied[n] & mask:
+            if first <= n and n < last and occupied[n] & mask and not occupied[n] & without:
                 update(old, new, lines, bases, n, parameters)
 
     return kernel

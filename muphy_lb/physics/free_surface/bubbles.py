@@ -30,7 +30,7 @@ from muphy_lb.geometry.clean import root
 from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
 from muphy_lb.model.action import Action, RankArrays
 from muphy_lb.model.model import Table
-from muphy_lb.physics.free_surface.cells import BUBBLE, CELL, FILL, GAS, INTERFACE, LIQUID
+from muphy_lb.physics.free_surface.cells import BUBBLE, CELL, FILL, GAS, INTERFACE, is_liquid
 
 OUT, JOINED, JOINING = 0, 1, 2
 """A node that belongs to no component; one that is linked to ``JOINING`` nodes; one that is linked to both kinds."""
@@ -85,7 +85,7 @@ def region_labels(rank: RankArrays, cell: np.ndarray) -> np.ndarray:
         start = np.where(beside < OF_THEIR_OWN, beside, OF_THEIR_OWN + voxel)
         found, _ = _spread(rank, np.where(is_alone, JOINING, OUT).astype(np.uint8), start)
         label = np.where(is_alone, np.where(found < OF_THEIR_OWN, found, found - OF_THEIR_OWN), label)
-    return np.where(cell == LIQUID, NOWHERE, label)
+    return np.where(is_liquid(cell), NOWHERE, label)
 
 
 def _spread(rank: RankArrays, kind: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -42,10 +42,10 @@ FLAT = 1e-12  # length of the gradient of the filling below which it has no dire
 
 
 def surface_normal(neighbours, n, lattice, parameters) -> tuple[np.ndarray, np.ndarray]:
-    """(3, m) unit normals in interface cells n, whose neighbours are (Q - 1, m), and (m,) whether there is none; walls
-    count as filled as the cell itself."""
+    """(3, m) unit normals in interface or liquid cells n, whose neighbours are (Q - 1, m), and (m,) whether there is
+    none; walls count as filled as the cell itself."""
     cell, held = parameters[CELL], parameters[FILL]
-    kind, fill = cell[neighbours], held[n].astype(float)
+    kind, fill = cell[neighbours], np.where(cell[n] & LIQUID, 1.0, held[n].astype(float))
     beside = np.where(kind & INTERFACE, held[neighbours], np.where(kind & LIQUID, 1.0, 0.0))
     shown = np.where(kind & WALL, fill, beside)
     gradient = (lattice.w[1:, None, None] * lattice.c[1:, :, None] * shown[:, None]).sum(axis=0)
@@ -113,17 +113,16 @@ def normal_node(lattice, precision, jit, at):
     zero, one, tiny = real(0), real(1), real(FLAT * FLAT)
 
     def normal(neighbours, n, parameters):
-        own = parameters[fill][n]
+        own = one if parameters[cell][n] & LIQUID else parameters[fill][n]
         nx, ny, nz = zero, zero, zero
         for k in range(len(neighbours)):
-            kind = parameters[cell][neighbours[k]]
-            shown = zero
-            if kind & INTERFACE:
-                shown = parameters[fill][neighbours[k]]
-            elif kind & LIQUID:
+            kind, shown = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+            if kind & LIQUID:
                 shown = one
             elif kind & WALL:
                 shown = own
+            elif not kind & INTERFACE:
+                shown = zero
             nx -= w[k + 1] * cx[k + 1] * shown
             ny -= w[k + 1] * cy[k + 1] * shown
             nz -= w[k + 1] * cz[k + 1] * shown

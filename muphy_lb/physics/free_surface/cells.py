@@ -2,9 +2,9 @@
 
 The kind of a cell, and its next one: the bits of the field ``cell``.
 
-Between steps a cell is ``GAS``, ``INTERFACE`` or ``LIQUID``; a liquid cell never has a gas cell among its neighbours.
-Within a step further bits mark what a cell turns into; each is set in one stage, so that other cells may read the other
-bits meanwhile.
+Between steps a cell is ``GAS``, ``INTERFACE``, ``LIQUID`` or ``SHORE``; a liquid cell never has a gas cell among its
+neighbours. Within a step further bits mark what a cell turns into; each is set in one stage, so that other cells may
+read the other bits meanwhile.
 
 - The mass of a cell, and its support.
 - The pressure of the gas beside an interface cell, as density minus 1: one for all gas, or that of the region whose
@@ -29,14 +29,28 @@ WETTED = 32  # a gas cell that becomes interface, since a neighbour becomes liqu
 BARED = 64  # a liquid cell that becomes interface, since a neighbour becomes gas
 WALL = 128  # a solid voxel
 OPENING = WALL | NEEDED  # a voxel of an opening
+SHORE_NEXT = LIQUID | NEEDED  # a liquid cell that is a shore from the next step on
+SHORE = LIQUID | NEEDED | EMPTIED
+"""A liquid cell with dry cells beside it, which collides with the interface and not with the bulk. It becomes one, and
+is none any more, a step after its neighbours: marks change behind the bulk, and lists are made beside it."""
+DRY = 0.49
+"""Filling below which an interface cell is dry: a bit less than a half, since starts fill cells by halves, and rounding
+should not decide."""
 
 FLUID = INTERFACE | LIQUID
 TURNING = FILLED | EMPTIED
-CHANGED = FILLED | EMPTIED | WETTED | BARED
+CHANGED = FILLED | EMPTIED | NEEDED | WETTED | BARED
 SURFACE = INTERFACE | WETTED | BARED
 
+
+def is_liquid(cell):
+    """Whether cells are liquid between steps, of numbers or arrays of them."""
+    return (cell == LIQUID) | (cell == SHORE)
+
+
 CELL, MASS, FILL = "cell", "liquid_mass", "fill"
-"""Names of the fields: the cell; its mass of liquid, if it is interface; and the share of it that liquid fills."""
+"""Names of the fields: the cell; its mass of liquid, if it is interface; and the share of it that liquid fills. In a
+step that of a shore is the mass, over the weight of a link, that each dry neighbour bears for it."""
 SUPPORT = "support"
 """Name of the field: how far the stress below the surface of an interface cell bears the body force, up to
 ``SUPPORTED``: liquid at rest, and films, are supported, falling drops are not."""
@@ -44,6 +58,11 @@ SUPPORTED = 6
 LAST_TENSION = "last_tension"
 """Name of the field, with surface tension: the density that it added to an interface cell in the step before; 0 if the
 cell is new."""
+TENSION_AHEAD = "tension_ahead"
+"""Name of the field, with surface tension: the density that it adds to an interface cell in this step."""
+HELD = "held"
+"""Name of the field: density less 1 at which a dry interface cell is held in this step; ``NOT_HELD`` for others."""
+NOT_HELD = -1.0
 BUBBLE = "bubble"
 """Name of the field, if gas is compressed: number of the region of gas that a gas or interface cell belongs to."""
 

@@ -12,7 +12,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.flow_view import EngineView, FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.parallel import agreed_on_root
-from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, MASS
+from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, MASS, is_liquid
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 
 
@@ -26,7 +26,7 @@ def fill(view: FlowView) -> np.ndarray | None:
 
 def share_of_liquid(cell: np.ndarray, share: np.ndarray) -> np.ndarray:
     """The share of voxels that is liquid, from what they are and the filling of those at the surface."""
-    return np.where(cell == LIQUID, 1.0, np.where(cell == INTERFACE, share, 0.0))
+    return np.where(is_liquid(cell), 1.0, np.where(cell == INTERFACE, share, 0.0))
 
 
 def liquid_mass(view: FlowView) -> np.ndarray | None:
@@ -34,7 +34,7 @@ def liquid_mass(view: FlowView) -> np.ndarray | None:
     cell, held, density = view.model_field(CELL), view.model_field(MASS), view.density()
     if cell is None or held is None or density is None:
         return None
-    return np.where(cell == LIQUID, density, 0.0) + held
+    return np.where(is_liquid(cell), density, 0.0) + held
 
 
 class Liquid(NamedTuple):

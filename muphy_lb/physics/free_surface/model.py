@@ -1,6 +1,8 @@
 """A flow with a free surface: its fields, and the stages of a step.
 
-between streaming and collision   exchange       mass crosses links, what gas does not send is completed, cells decide
+between streaming and collision   exchange       mass crosses links, what gas does not send is completed, cells decide,
+                                                 and dry ones mark liquid ones beside them
+                                  completion     what dry cells send to wet ones is completed
 beside the bulk of the liquid     edge moments   of cells beside other ranks, for wetted cells there
                                   mark           neighbours of cells that turn are marked
                                   get bare       liquid cells find cells of other ranks that become gas
@@ -42,9 +44,11 @@ from muphy_lb.physics.free_surface.cells import (
     CELL,
     CHANGED,
     DEVIATIONS,
+    EMPTIED,
     FILL,
     FLUID,
     GAS_DEVIATION,
+    HELD,
     IN_BUBBLES,
     INTERFACE,
     LAST_TENSION,
@@ -54,6 +58,7 @@ from muphy_lb.physics.free_surface.cells import (
     OPENING,
     SUPPORT,
     SURFACE,
+    TENSION_AHEAD,
     TURNING,
     WALL,
     WETTED,
@@ -61,6 +66,7 @@ from muphy_lb.physics.free_surface.cells import (
 )
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.filling import share_of_liquid
+from muphy_lb.physics.free_surface.operators.completion import completion, hold
 from muphy_lb.physics.free_surface.operators.conversion import (
     GET_BARE,
     GET_BARE_COLUMNS,
@@ -78,16 +84,18 @@ from muphy_lb.physics.free_surface.operators.exchange import exchange
 
 EDGE_MOMENTS, SURFACE_CELLS = "edge_moments", "surface"
 CELLS, FILLS, BUBBLES, MOMENTS_BESIDE = (f"{name}{AT_NEIGHBOURS}" for name in (CELL, FILL, BUBBLE, EDGE_MOMENTS))
+SUPPORTS, TENSIONS = (f"{name}{AT_NEIGHBOURS}" for name in (SUPPORT, TENSION_AHEAD))
 FIELDS = (
     Field(CELL, dtype=np.uint8, outside=WALL, at_openings=OPENING, is_state=True, guarded=True),
     Field(MASS, is_state=True),
     Field(FILL, outside=0.0, is_state=True, guarded=True),
-    Field(SUPPORT, dtype=np.uint8, is_state=True),
+    Field(SUPPORT, dtype=np.uint8, outside=0, is_state=True),
+    Field(HELD),
     Field(EDGE_MOMENTS, of_moments=True),
 )
 COSTS = MappingProxyType({INTERFACE: 4.0})  # of an interface cell, by the bytes that its stages move
 NUMBERS = Field(BUBBLE, dtype=np.int32, outside=0, is_state=True, guarded=True)
-OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL, SUPPORT)}
+OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL, SUPPORT, HELD)}
 
 
 def free_surface(
@@ -111,10 +119,10 @@ def free_surface(
     if bubbles is not None:
         parameters = {**parameters, BUBBLE: FieldValue(BUBBLE), DEVIATIONS: bubbles.table}
         flow = flow.with_fields(NUMBERS).with_actions(bubbles)
-    kept = () if capillarity is NO_TENSION else (LAST_TENSION,)
+    kept = () if capillarity is NO_TENSION else (LAST_TENSION, TENSION_AHEAD)
     if kept:
-        parameters = {**parameters, LAST_TENSION: FieldValue(LAST_TENSION)}
-        flow = flow.with_fields(Field(LAST_TENSION, is_state=True))
+        parameters = {**parameters, **{name: FieldValue(name) for name in kept}}
+        flow = flow.with_fields(Field(LAST_TENSION, is_state=True), Field(TENSION_AHEAD, outside=0.0))
     if walls is not None:
         parameters = {**parameters, **{name: FieldValue(name) for name in WALL_NORMAL}}
         flow = flow.with_fields(
@@ -123,19 +131,31 @@ def free_surface(
     force = flow.force
     force_parameters = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
     given = {**OWN, **force_parameters, **parameters, GAS_DEVIATION: gas_deviation}
+    gas = ONE_PRESSURE if bubbles is None else IN_BUBBLES
     crossing = Stage(
         "exchange",
-        (exchange(force, capillarity, ONE_PRESSURE if bubbles is None else IN_BUBBLES),),
+        (exchange(force, capillarity, gas),),
         given,
         reads=(ARRIVING, STORED, CELLS, FILLS, *((BUBBLE,) if bubbles is not None else ())),
         writes=(ARRIVING, CELL, MASS, SUPPORT, *kept),
         where=_surface(INTERFACE),
     )
+    at_surface = (SUPPORTS, *((TENSIONS,) if kept else ()), *((BUBBLES,) if bubbles is not None else ()))
+    completing = Stage(
+        "completion",
+        (completion(force, capillarity, gas),),
+        given,
+        reads=(ARRIVING, STORED, CELLS, FILLS, *at_surface),
+        writes=(ARRIVING, CELL, FILL, HELD),
+        where=_surface(INTERFACE | EMPTIED),
+    )
     columns = {**OWN, COS_ANGLE: parameters[COS_ANGLE]} if capillarity is CONTACT_ANGLE else None
     after = _conversion(force, force_parameters, bubbles is not None, columns)
-    extended = flow.with_fields(*FIELDS).with_stages(between=(crossing,), after=after)
+    extended = flow.with_fields(*FIELDS).with_stages(between=(crossing, completing), after=after)
+    extended = extended.with_collision(hold, {name: given[name] for name in (CELL, HELD)})
     filled = _filled(gas_deviation, bubbles)
-    liquid = replace(extended, name="free surface", occupied=CELL, bulk=Where(CELL, LIQUID), costs=COSTS)
+    bulk = Where(CELL, LIQUID, without=EMPTIED)
+    liquid = replace(extended, name="free surface", occupied=CELL, bulk=bulk, costs=COSTS)
     return replace(liquid, counted=counted, filled=filled)
 
 
@@ -167,13 +187,13 @@ def _conversion(force: Operator, force_parameters, has_bubbles: bool, columns) -
     marks, get_bare = (
         ((MARK, GET_WET), GET_BARE) if columns is None else ((MARK_COLUMNS, GET_WET_COLUMNS), GET_BARE_COLUMNS)
     )
-    of_marks, of_cells = (OWN, (CELLS,)) if columns is None else (columns, (CELLS, FILLS))
+    of_marks, of_bare = (OWN, (CELLS,)) if columns is None else (columns, (CELLS, FILLS))
     beside = (
         Stage("edge moments", (moments,), force_parameters, (STORED,), (EDGE_MOMENTS,)),
-        Stage("mark", marks, of_marks, of_cells, (CELL,), _surface(TURNING)),
-        Stage("get bare", (get_bare,), of_marks, of_cells, (CELL,), only_edge=True),
+        Stage("mark", marks, of_marks, (CELLS, FILLS), (CELL,), _surface(TURNING)),
+        Stage("get bare", (get_bare,), of_marks, of_bare, (CELL,), only_edge=True),
         Stage(SURFACE_CELLS, reads=(CELLS,), where=Where(CELL, SURFACE | CHANGED), kernel=COLLECT),
-        Stage("give", (GIVE,), OWN, (STORED, CELLS), (FILL, MASS), _surface(TURNING)),
+        Stage("give", (GIVE,), OWN, (STORED, CELLS, FILLS), (FILL, MASS), _surface(TURNING)),
         take,
     )
     return (

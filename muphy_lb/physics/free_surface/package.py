@@ -102,11 +102,11 @@ class FreeSurface(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of cell, support, mass, filling, tension, normals of walls, the longest table of neighbours, and
-        bubbles with their pressures."""
+        """Memory of cell, support, mass, filling, density that is held, surface tension (two values), normals of walls,
+        the longest table of neighbours, and bubbles with their pressures."""
         real, section = np.dtype(PRECISIONS[case.compute.precision].real).itemsize, case.free_surface
         of_bubbles = BYTES_OF_BUBBLE + real if section.bubbles else 0
-        n_reals = 2 + (section.surface_tension_n_m > 0.0) + 3 * (section.contact_angle_deg is not None)
+        n_reals = 3 + 2 * (section.surface_tension_n_m > 0.0) + 3 * (section.contact_angle_deg is not None)
         return BYTES_OF_CELL + n_reals * real + of_bubbles + (lattice.q - 1) * BYTES_PER_DIRECTION
 
     def _reach(self) -> str:

@@ -14,7 +14,7 @@ from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import ViewerAction
 from muphy_lb.operators.initial import initial_populations
-from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS, SUPPORT, SUPPORTED
+from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS, SUPPORT, SUPPORTED, is_liquid
 from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, Region, SpheresRegion, sphere_region
 from muphy_lb.setup.initial import FASTEST_MACH
 
@@ -72,7 +72,8 @@ def _added(simulation, region: Region, nothing: str) -> float:
         raise InputError(f"{what}: the gas is compressed (free_surface.bubbles), and new liquid may divide a bubble")
     record, before = simulation.state.record(), simulation.communicator.total(simulation.engine.totals().mass)
     fields, populations = dict(record.fields), np.array(record.populations)
-    cell, filled = fields[CELL], np.where(fields[CELL] == LIQUID, 1.0, fields[FILL])
+    cell = np.where(is_liquid(fields[CELL]), LIQUID, fields[CELL])  # a step marks anew those beside dry cells
+    filled = np.where(cell == LIQUID, 1.0, fields[FILL])
     share = InitialLiquid([region], simulation.header).share(simulation.domain)
     total = np.where(cell == LIQUID, 1.0, np.maximum(np.where(cell == INTERFACE, filled, 0.0), share))
     gains = (cell != LIQUID) & (total > np.where(cell == INTERFACE, filled, 0.0))

@@ -12,13 +12,14 @@ import numpy as np
 
 from muphy_lb.lattice import added
 from muphy_lb.operators import COMPRESSIBLE, Operator, hermite
-from muphy_lb.operators.operator import named, rest_populations
+from muphy_lb.operators.operator import constants, named, rest_populations
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.free_surface.capillarity import COS_ANGLE
 from muphy_lb.physics.free_surface.cells import (
     BARED,
     BUBBLE,
     CELL,
+    DRY,
     EMPTIED,
     FILL,
     FILLED,
@@ -27,6 +28,8 @@ from muphy_lb.physics.free_surface.cells import (
     LIQUID,
     MASS,
     NEEDED,
+    SHORE,
+    SHORE_NEXT,
     SUPPORT,
     SUPPORTED,
     WETTED,
@@ -45,6 +48,16 @@ def _fills(cell):
     return (cell & (FILLED | NEEDED)) == FILLED
 
 
+def _is_full(cell):
+    """The same: is liquid, and does not become interface."""
+    return (cell & (LIQUID | BARED)) == LIQUID
+
+
+def _is_gas(cell):
+    """The same: is gas, and stays so."""
+    return cell == GAS
+
+
 def _is_giving(cell):
     """Whether a cell hands on its excess."""
     return _fills(cell) | _vanishes(cell)
@@ -61,8 +74,8 @@ def _mark(neighbours, n, lattice, parameters):
     own, has_filled = cell[n], _fills(cell[neighbours]).any(axis=0)
     own = np.where((own & EMPTIED != 0) & has_filled, own | NEEDED, own)
     cell[n] = own
-    _turn_neighbours(cell, neighbours[:, _fills(own)], GAS, WETTED)
-    _turn_neighbours(cell, neighbours[:, _vanishes(own)], LIQUID, LIQUID | BARED)
+    _wet(cell, neighbours[:, _fills(own)])
+    _bare(cell, neighbours[:, _vanishes(own)])
 
 
 def _mark_columns(neighbours, n, lattice, parameters):
@@ -74,13 +87,20 @@ def _mark_columns(neighbours, n, lattice, parameters):
         entered.append((own & _ENTERS == _ENTERS) & is_entered(k, share, neighbours, lattice, parameters))
         left.append((own & _LEAVES == _LEAVES) & is_left(k, share, neighbours, lattice, parameters))
     for k, (enters, leaves) in enumerate(zip(entered, left, strict=True)):
-        _turn_neighbours(cell, neighbours[k, enters], GAS, WETTED)
-        _turn_neighbours(cell, neighbours[k, leaves], LIQUID, LIQUID | BARED)
+        _wet(cell, neighbours[k, enters])
+        _bare(cell, neighbours[k, leaves])
 
 
-def _turn_neighbours(cell, neighbours, old: int, new: int) -> None:
-    beside = neighbours.ravel()
-    cell[beside[cell[beside] == old]] = new
+def _wet(cell, nodes) -> None:
+    """Gas among nodes becomes interface."""
+    nodes = nodes.ravel()
+    cell[nodes[cell[nodes] == GAS]] = WETTED
+
+
+def _bare(cell, nodes) -> None:
+    """Liquid among nodes becomes interface."""
+    nodes = np.unique(nodes)
+    cell[nodes[_is_full(cell[nodes])]] |= BARED
 
 
 def _beside_node(jit, count: int, is_meant):
@@ -101,7 +121,7 @@ def _beside_node(jit, count: int, is_meant):
 def _mark_node(lattice, precision, jit, at):
     cell, count = at[CELL], lattice.q - 1
     gas = _beside_node(jit, count, lambda kind: kind == GAS)
-    liquid = _beside_node(jit, count, lambda kind: kind == LIQUID)
+    liquid = _beside_node(jit, count, _is_full)
     filled, fills = _beside_node(jit, count, _fills), jit(_fills)
 
     def mark(neighbours, n, parameters):
@@ -119,46 +139,54 @@ def _mark_node(lattice, precision, jit, at):
         bared = liquid(parameters[cell], neighbours)
         for k in range(count):
             if bared >> k & 1:
-                parameters[cell][neighbours[k]] = LIQUID | BARED
+                parameters[cell][neighbours[k]] |= BARED
 
     return jit(mark)
 
 
 def _mark_columns_node(lattice, precision, jit, at):
     cell, fill, count, mark = at[CELL], at[FILL], lattice.q - 1, _mark_node(lattice, precision, jit, at)
+    is_full = jit(_is_full)
     is_entered, is_left = entered_and_left_nodes(lattice, precision, jit, at)
 
     def mark_columns(neighbours, n, parameters):
         mark(neighbours, n, parameters)
         own, share = parameters[cell][n], parameters[fill][n]
-        if not own & NEEDED:
+        if own & _ENTERS != _ENTERS and own & _LEAVES != _LEAVES:
             return
         for k in range(count):
             beside = parameters[cell][neighbours[k]]
             if own & FILLED:
                 if beside == GAS and is_entered(k, share, neighbours, parameters):
                     parameters[cell][neighbours[k]] = WETTED
-            elif beside == LIQUID and is_left(k, share, neighbours, parameters):
-                parameters[cell][neighbours[k]] = LIQUID | BARED
+            elif is_full(beside) and is_left(k, share, neighbours, parameters):
+                parameters[cell][neighbours[k]] = beside | BARED
 
     return jit(mark_columns)
 
 
 def _get_wet(neighbours, n, lattice, parameters):
-    """Gas cells beside filled ones become interface."""
-    cell = parameters[CELL]
+    """Gas cells beside filled ones become interface; liquid cells beside dry ones become shores."""
+    cell, fill = parameters[CELL], parameters[FILL]
     chosen = (cell[n] == GAS) & _fills(cell[neighbours]).any(axis=0)
     cell[n[chosen]] = WETTED
+    near = (cell[n] == LIQUID) & _is_dry(cell[neighbours], fill[neighbours]).any(axis=0)
+    cell[n[near]] = SHORE_NEXT
 
 
 def _get_wet_node(lattice, precision, jit, at):
-    cell, count, fills = at[CELL], lattice.q - 1, jit(_fills)
+    cell, fill, count, fills, is_dry = at[CELL], at[FILL], lattice.q - 1, jit(_fills), jit(_is_dry)
 
     def get_wet(neighbours, n, parameters):
-        if parameters[cell][n] == GAS:
-            for k in range(count):
-                if fills(parameters[cell][neighbours[k]]):
-                    parameters[cell][n] = WETTED
+        own = parameters[cell][n]
+        if own != GAS and own != LIQUID:
+            return
+        for k in range(count):
+            beside = parameters[cell][neighbours[k]]
+            if own == GAS and fills(beside):
+                parameters[cell][n] = WETTED
+            elif own == LIQUID and is_dry(beside, parameters[fill][neighbours[k]]):
+                parameters[cell][n] = SHORE_NEXT
 
     return jit(get_wet)
 
@@ -166,25 +194,25 @@ def _get_wet_node(lattice, precision, jit, at):
 def _get_bare(neighbours, n, lattice, parameters):
     """Liquid cells beside those that become gas become interface."""
     cell = parameters[CELL]
-    chosen = (cell[n] == LIQUID) & _vanishes(cell[neighbours]).any(axis=0)
-    cell[n[chosen]] = LIQUID | BARED
+    chosen = _is_full(cell[n]) & _vanishes(cell[neighbours]).any(axis=0)
+    cell[n[chosen]] |= BARED
 
 
 def _get_bare_node(lattice, precision, jit, at):
-    cell, count, vanishes = at[CELL], lattice.q - 1, jit(_vanishes)
+    cell, count, vanishes, is_full = at[CELL], lattice.q - 1, jit(_vanishes), jit(_is_full)
 
     def get_bare(neighbours, n, parameters):
-        if parameters[cell][n] == LIQUID:
+        if is_full(parameters[cell][n]):
             for k in range(count):
                 if vanishes(parameters[cell][neighbours[k]]):
-                    parameters[cell][n] = LIQUID | BARED
+                    parameters[cell][n] |= BARED
 
     return jit(get_bare)
 
 
-def _beside_columns(get, old: int, new: int, mark: int, of_column):
-    """Reference of the same with columns at walls: cells that are ``old`` become ``new`` beside a cell of a ``mark``
-    whose plane enters or leaves them, by ``of_column``."""
+def _beside_columns(get, is_old, new: int, mark: int, of_column):
+    """Reference of the same with columns at walls: cells that are ``is_old`` get the bit ``new`` beside a cell of a
+    ``mark`` whose plane enters or leaves them, by ``of_column``."""
 
     def reference(neighbours, n, lattice, parameters):
         get(neighbours, n, lattice, parameters)
@@ -193,29 +221,29 @@ def _beside_columns(get, old: int, new: int, mark: int, of_column):
         for k in range(lattice.q - 1):
             beside = neighbours[k]
             is_meant = of_column(k, fill[beside].astype(float), neighbours, lattice, parameters)
-            chosen |= (cell[n] == old) & (cell[beside] & mark == mark) & is_meant
-        cell[n[chosen]] = new
+            chosen |= is_old(cell[n]) & (cell[beside] & mark == mark) & is_meant
+        cell[n[chosen]] |= new
 
     return reference
 
 
-def _beside_columns_node(get_node, old: int, new: int, mark: int, which: int):
+def _beside_columns_node(get_node, is_old, new: int, mark: int, which: int):
     """Node function of :func:`_beside_columns`; ``which``: of the two nodes of columns."""
 
     def node(lattice, precision, jit, at):
         cell, fill, count, get = at[CELL], at[FILL], lattice.q - 1, get_node(lattice, precision, jit, at)
-        is_meant = entered_and_left_nodes(lattice, precision, jit, at)[which]
+        is_meant, chosen = entered_and_left_nodes(lattice, precision, jit, at)[which], jit(is_old)
 
         def get_columns(neighbours, n, parameters):
             get(neighbours, n, parameters)
-            if parameters[cell][n] != old:
+            if not chosen(parameters[cell][n]):
                 return
             for k in range(count):
                 beside = neighbours[k]
                 if parameters[cell][beside] & mark == mark and is_meant(
                     k, parameters[fill][beside], neighbours, parameters
                 ):
-                    parameters[cell][n] = new
+                    parameters[cell][n] |= new
 
         return jit(get_columns)
 
@@ -223,30 +251,63 @@ def _beside_columns_node(get_node, old: int, new: int, mark: int, which: int):
 
 
 MARK = Operator("mark", _mark, _mark_node, named(CELL))
-GET_WET = Operator("get-wet", _get_wet, _get_wet_node, named(CELL))
+GET_WET = Operator("get-wet", _get_wet, _get_wet_node, named(CELL, FILL))
 GET_BARE = Operator("get-bare", _get_bare, _get_bare_node, named(CELL))
-_ENTERS, _LEAVES = FILLED | NEEDED, EMPTIED | NEEDED
+_ENTERS, _LEAVES = INTERFACE | FILLED | NEEDED, INTERFACE | EMPTIED | NEEDED
 _OF_COLUMNS = named(CELL, FILL, COS_ANGLE)
 MARK_COLUMNS = Operator("mark-columns", _mark_columns, _mark_columns_node, _OF_COLUMNS)
 GET_WET_COLUMNS = Operator(
     "get-wet-columns",
-    _beside_columns(_get_wet, GAS, WETTED, _ENTERS, is_entered),
-    _beside_columns_node(_get_wet_node, GAS, WETTED, _ENTERS, 0),
+    _beside_columns(_get_wet, _is_gas, WETTED, _ENTERS, is_entered),
+    _beside_columns_node(_get_wet_node, _is_gas, WETTED, _ENTERS, 0),
     _OF_COLUMNS,
 )
 GET_BARE_COLUMNS = Operator(
     "get-bare-columns",
-    _beside_columns(_get_bare, LIQUID, LIQUID | BARED, _LEAVES, is_left),
-    _beside_columns_node(_get_bare_node, LIQUID, LIQUID | BARED, _LEAVES, 1),
+    _beside_columns(_get_bare, _is_full, BARED, _LEAVES, is_left),
+    _beside_columns_node(_get_bare_node, _is_full, BARED, _LEAVES, 1),
     _OF_COLUMNS,
 )
+
+
+def _is_dry(cell, share):
+    """Whether a cell is interface and less than half full."""
+    return (cell & INTERFACE != 0) & (share < DRY)
+
+
+def _borne(neighbours, n, lattice, parameters):
+    """(m,) mass that dry cells bear for the shores beside them."""
+    found = np.zeros(n.shape)
+    for k, beside in enumerate(neighbours):
+        is_owing = parameters[CELL][beside] & SHORE == SHORE
+        found = found + np.where(is_owing, lattice.w[k + 1] * parameters[FILL][beside], 0.0)
+    return np.where(_is_dry(parameters[CELL][n], parameters[FILL][n]), found, 0.0)
+
+
+def _borne_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, n, parameters)`` of :func:`_borne`."""
+    cell, fill, n_neighbours = at[CELL], at[FILL], lattice.q - 1
+    (w, _, _, _), zero, is_dry = constants(lattice, precision), precision.real(0), jit(_is_dry)
+
+    def borne(neighbours, n, parameters):
+        if not is_dry(parameters[cell][n], parameters[fill][n]):
+            return zero
+        found = zero
+        for k in range(n_neighbours):
+            kind, held = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+            if kind & SHORE == SHORE:
+                found += w[k + 1] * held
+        return found
+
+    return jit(unroll(borne))
 
 
 def _give(f, neighbours, n, lattice, parameters):
     """Cells that turn leave an equal part of what they have too much of to each neighbour that will be interface, in
     ``fill``; without such a neighbour they keep it, in ``mass``."""
     cell, mass = parameters[CELL], parameters[MASS]
-    excess = np.where(_fills(cell[n]), mass[n] - (1.0 + added(f)), mass[n])
+    held = mass[n] + _borne(neighbours, n, lattice, parameters)
+    excess = np.where(_fills(cell[n]), held - (1.0 + added(f)), held)
     count = _is_taking(cell[neighbours]).sum(axis=0)
     giving = _is_giving(cell[n])
     chosen = n[giving]
@@ -258,12 +319,13 @@ def _give_node(lattice, precision, jit, at):
     cell, mass, fill = at[CELL], at[MASS], at[FILL]
     n_neighbours, real, zero = lattice.q - 1, precision.real, precision.real(0)
     takes, density_of = jit(_takes_node(jit)), density_node(lattice, precision, jit)
+    borne = _borne_node(lattice, precision, jit, at)
 
     def give(f, neighbours, n, parameters):
         own = parameters[cell][n]
         if own & NEEDED:
             return
-        excess = parameters[mass][n]
+        excess = parameters[mass][n] + borne(neighbours, n, parameters)
         if own & FILLED:
             excess -= density_of(f)
         count = 0
@@ -294,7 +356,7 @@ def _take(f, neighbours, n, lattice, parameters):
     cell, mass, fill = parameters[CELL], parameters[MASS], parameters[FILL]
     taking = _is_taking(cell[n])
     n, neighbours, density = n[taking], neighbours[:, taking], 1.0 + added(f)[taking]
-    held = mass[n] + np.where(cell[n] & BARED, density, 0.0)
+    held = mass[n] + _borne(neighbours, n, lattice, parameters) + np.where(cell[n] & BARED, density, 0.0)
     for beside in neighbours:
         held = held + np.where(_is_giving(cell[beside]), fill[beside], 0.0)
     mass[n] = held
@@ -305,14 +367,14 @@ def _take_node(lattice, precision, jit, at):
     cell, mass, fill = at[CELL], at[MASS], at[FILL]
     n_neighbours, zero, one = lattice.q - 1, precision.real(0), precision.real(1)
     takes, density_of = jit(_takes_node(jit)), density_node(lattice, precision, jit)
-    giving = _beside_node(jit, n_neighbours, _gives_node(jit))
+    giving, borne = _beside_node(jit, n_neighbours, _gives_node(jit)), _borne_node(lattice, precision, jit, at)
 
     def take(f, neighbours, n, parameters):
         own = parameters[cell][n]
         if not takes(own):
             return
         density = density_of(f)
-        held = parameters[mass][n]
+        held = parameters[mass][n] + borne(neighbours, n, parameters)
         if own & BARED:
             held += density
         givers = giving(parameters[cell], neighbours)
@@ -330,20 +392,21 @@ TAKE = Operator("take", _take, _take_node, named(CELL, MASS, FILL))
 
 
 def _turn(n, lattice, parameters):
-    """Cells become what they turn into; new interface is supported."""
+    """Cells become what they turn into, liquid ones shores, which have wetted cells beside them; new interface is
+    supported."""
     cell, support = parameters[CELL], parameters[SUPPORT]
     own = cell[n]
     support[n] = np.where(own & (WETTED | BARED), SUPPORTED, support[n])
-    cell[n] = np.where(_fills(own), LIQUID, np.where(_vanishes(own), GAS, INTERFACE))
+    cell[n] = np.where(_fills(own) | _is_full(own), SHORE, np.where(_vanishes(own), GAS, INTERFACE))
 
 
 def _turn_node(lattice, precision, jit, at):
-    cell, support, vanishes, fills = at[CELL], at[SUPPORT], jit(_vanishes), jit(_fills)
+    cell, support, vanishes, fills, is_full = at[CELL], at[SUPPORT], jit(_vanishes), jit(_fills), jit(_is_full)
 
     def turn(n, parameters):
         own = parameters[cell][n]
-        if fills(own):
-            parameters[cell][n] = LIQUID
+        if fills(own) or is_full(own):
+            parameters[cell][n] = SHORE
         elif vanishes(own):
             parameters[cell][n] = GAS
         else:

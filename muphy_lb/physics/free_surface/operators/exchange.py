@@ -36,7 +36,8 @@ With surface tension A is the share of the face between two interface cells that
 or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell
 only when that is full; the other lets liquid into cells that the surface has not reached, which makes the filling of a
 moving surface rough, and its curvature differ where it advances and where it recedes: drops then lose their oscillation
-five times too fast.
+five times too fast. Cells whose fills differ by less than ``ALIKE`` lie side by side below the surface, and share their
+face as without surface tension.
 
 A cell without gas beside it that is not full holds a pocket of gas, which has the pressure of all gas: where that of
 the liquid is higher, the density of the cell is lowered, so that its neighbours send more than they get until it is
@@ -74,6 +75,7 @@ from muphy_lb.physics.free_surface.capillarity import (
 )
 from muphy_lb.physics.free_surface.cells import (
     CELL,
+    DRY,
     EMPTIED,
     FILL,
     FILLED,
@@ -85,8 +87,10 @@ from muphy_lb.physics.free_surface.cells import (
     NEEDED,
     ONE_PRESSURE,
     OPENING,
+    SHORE_NEXT,
     SUPPORT,
     SUPPORTED,
+    TENSION_AHEAD,
     TURNING,
     WALL,
     density_node,
@@ -97,6 +101,7 @@ from muphy_lb.physics.free_surface.operators import column
 HYSTERESIS = 1e-2  # How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011).
 HYSTERESIS_OF_TENSION = 1e-3
 """The same with surface tension: with more, an advancing surface seems more curved than a receding one."""
+ALIKE, UNLIKE = 0.3, 0.6  # difference of the fills of cells side by side along a surface, and across it
 SOFT = 1e-3
 """Added to the liquid of the emptier and to the room of the fuller of two cells, for the share of their face that is
 wet: between a full and an empty one it is a half."""
@@ -151,18 +156,22 @@ def _level_node(precision, jit):
 
 
 def _steep(own, other):
-    """Wet share of a face if the surface is a plane along or across it."""
+    """Wet share of a face if the surface is a plane along or across it, between cells that differ by more than
+    ``UNLIKE``; below a level surface, by less than ``ALIKE``."""
     liquid, room = np.minimum(own, other) + SOFT, 1.0 - np.maximum(own, other) + SOFT
-    return liquid / (liquid + room)
+    level, steep = _level(own, other), np.clip((np.abs(own - other) - ALIKE) / (UNLIKE - ALIKE), 0.0, 1.0)
+    return level + steep * (liquid / (liquid + room) - level)
 
 
 def _steep_node(precision, jit):
     """Node function of :func:`_steep`."""
-    one, soft = precision.real(1), precision.real(SOFT)
+    zero, one, soft, alike = (precision.real(x) for x in (0, 1, SOFT, ALIKE))
+    scale, level_of = precision.real(1.0 / (UNLIKE - ALIKE)), _level_node(precision, jit)
 
     def share(own, other):
         liquid, room = min(own, other) + soft, one - max(own, other) + soft
-        return liquid / (liquid + room)
+        level, steep = level_of(own, other), min(max((abs(own - other) - alike) * scale, zero), one)
+        return level + steep * (liquid / (liquid + room) - level)
 
     return jit(share)
 
@@ -194,8 +203,10 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         gas: ``(n, parameters)`` -> density, minus 1, of the pressure of the gas.
     """
     scheme = scheme_of(capillarity)
-    own = (CELL, MASS, FILL, SUPPORT) if capillarity is NO_TENSION else (CELL, MASS, FILL, SUPPORT, LAST_TENSION)
-    parameters = joined(named(*own), gas.parameters, force.parameters, capillarity.parameters)
+    tensions = () if capillarity is NO_TENSION else (LAST_TENSION, TENSION_AHEAD)
+    parameters = joined(
+        named(CELL, MASS, FILL, SUPPORT, *tensions), gas.parameters, force.parameters, capillarity.parameters
+    )
 
     def reference(arriving, leaving, neighbours, n, lattice, parameters):
         cell, fill = parameters[CELL], parameters[FILL]
@@ -218,10 +229,8 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
                 [has & (wet > 0.0) & (fill[neighbours[k]] > fill[n]) for k, (has, wet, _) in enumerate(columns)], axis=0
             )
         stops = (beside == OPENING).any(axis=0) & is_alone & is_fast
-        pushed = np.broadcast_to(force.reference(n, parameters), u.shape)
-        even = _even(
-            (arriving, leaving, equilibrium), neighbours, n, lattice, parameters, (pushed, tension, scheme.nearest)
-        )
+        pushed = np.broadcast_to(force.reference(n, parameters), u.shape), tension, scheme.nearest
+        even = _even((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, pushed)
         for q in range(1, lattice.q):
             back, kind = lattice.opposite[q], beside[q - 1]
             gained = arriving[back] - leaving[q]
@@ -243,9 +252,11 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         decided = _decided(mass, 1.0 + added(arriving), beside, (is_alone, is_fast), scheme.hysteresis)
         if capillarity is CONTACT_ANGLE:
             decided = _loosened(decided, beside, neighbours, n, lattice, parameters)
+        cell[neighbours[(fill[n] < DRY) & (beside == LIQUID)]] = SHORE_NEXT
         cell[n] = decided
         if capillarity is not NO_TENSION:
-            parameters[LAST_TENSION][n] = np.where(cell[n] & TURNING, 0.0, now)
+            kept = np.where(cell[n] & TURNING, 0.0, now), tension
+            parameters[LAST_TENSION][n], parameters[TENSION_AHEAD][n] = kept
 
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (capillarity, gas))
@@ -339,7 +350,7 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     """The node function; returns the bits of the populations that it has changed."""
     how = lattice, precision, jit
     (capillarity, gas), cell, mass, of_speed = pressures, at[CELL], at[MASS], precision.real(1.5)
-    state_at = state_node(*how, COMPRESSIBLE, AFTER_COLLISION)
+    state_at, n_neighbours = state_node(*how, COMPRESSIBLE, AFTER_COLLISION), lattice.q - 1
     scheme = scheme_of(capillarity)
     gas_at, tension_at = gas.node(*how, at), capillarity.node(*how, at)
     extrapolated, keep = _last_tension_nodes(capillarity, precision, jit, at)
@@ -352,56 +363,66 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
         now, square = tension_at(neighbours, n, parameters), ux * ux + uy * uy + uz * uz
         tension = extrapolated(now, n, parameters)
         deviation = gas_at(n, parameters) + tension
-        held, counts = held_of(arriving, leaving, neighbours, n, parameters)
+        held, counts, shores = held_of(arriving, leaving, neighbours, n, parameters)
         state = deviation, ux, uy, uz, of_speed * square
         changed = complete((arriving, leaving), neighbours, n, parameters, state, (*force, tension))
         kind, changed = outcome_of(arriving, changed, held, counts, deviation, of_speed * square)
         kind = loosened(kind, neighbours, n, parameters)
         parameters[mass][n] = held
         parameters[cell][n] = kind
-        keep(now, kind, n, parameters)
+        for k in range(n_neighbours):
+            if shores >> k & 1:
+                parameters[cell][neighbours[k]] = SHORE_NEXT
+        keep((now, tension), kind, n, parameters)
         return changed
 
     return jit(cross)
 
 
 def _last_tension_nodes(capillarity: Operator, precision, jit, at):
-    """Node functions ``(now, n, parameters)`` -> surface tension a step ahead, and ``(now, kind, n, parameters)``
-    that keeps it for the next step, unless the cell turns."""
+    """Node functions ``(now, n, parameters)`` -> surface tension a step ahead, and
+    ``((now, ahead), kind, n, parameters)`` that keeps it for the next step, unless the cell turns."""
     if capillarity is NO_TENSION:
-        return jit(lambda now, n, parameters: now), jit(lambda now, kind, n, parameters: None)
-    last, tension, zero, sudden = at[LAST_TENSION], at[TENSION], precision.real(0), precision.real(SUDDEN)
+        return jit(lambda now, n, parameters: now), jit(lambda tensions, kind, n, parameters: None)
+    last, ahead, tension = at[LAST_TENSION], at[TENSION_AHEAD], at[TENSION]
+    zero, sudden = precision.real(0), precision.real(SUDDEN)
 
     def extrapolated(now, n, parameters):
         before, most = parameters[last][n], sudden * parameters[tension]
         is_known = before != zero and abs(now - before) <= most
         return now + (now - before) if is_known else now
 
-    def keep(now, kind, n, parameters):
-        parameters[last][n] = zero if kind & TURNING else now
+    def keep(tensions, kind, n, parameters):
+        parameters[last][n] = zero if kind & TURNING else tensions[0]
+        parameters[ahead][n] = tensions[1]
 
     return jit(extrapolated), jit(keep)
 
 
 def _held_node(lattice, precision, jit, at, scheme: Scheme):
-    """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links, and
-    how many neighbours are gas, liquid or almost full, openings."""
+    """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links, how
+    many neighbours are gas, liquid or almost full, openings, and bit k set where neighbour k becomes a shore."""
     cell, mass, fill, real = at[CELL], at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
-    zero, face_of = real(0), _face_node(lattice, precision, jit, at, scheme)
+    zero, dry_below, face_of = real(0), real(DRY), _face_node(lattice, precision, jit, at, scheme)
 
     def held_of(arriving, leaving, neighbours, n, parameters):
         own, held = parameters[fill][n], parameters[mass][n]
-        n_gas, n_liquid, n_open, through = 0, 0, 0, zero
+        n_gas, n_liquid, n_open, through, shores = 0, 0, 0, zero, 0
+        kinds = [0] * n_neighbours
+        others = [zero] * n_neighbours
         for k in range(n_neighbours):
-            kind = parameters[cell][neighbours[k]]
+            kinds[k], others[k] = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+        for k in range(n_neighbours):
+            kind = kinds[k]
             gained = arriving[back[k + 1]] - leaving[k + 1]
             if kind & LIQUID:
                 n_liquid += 1
                 held += gained
+                if kind == LIQUID and own < dry_below:
+                    shores |= 1 << k
             elif kind & INTERFACE:
-                other = parameters[fill][neighbours[k]]
-                share, given, is_borne = face_of(k, own, other, neighbours, parameters)
+                share, given, is_borne = face_of(k, own, others[k], neighbours, parameters)
                 held += share * gained + given
                 n_liquid += is_borne
             elif kind == OPENING:
@@ -409,7 +430,7 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
                 through += gained
             elif not kind & WALL:
                 n_gas += 1
-        return held + own * through, (n_gas, n_liquid, n_open)
+        return held + own * through, (n_gas, n_liquid, n_open), shores
 
     return jit(unroll(held_of))
 
@@ -441,7 +462,7 @@ def _complete_node(lattice, precision, jit, at, nearest: float):
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
     behind, n_neighbours = tuple(q - 1 for q in back), lattice.q - 1
     zero, half, two, least, grazing = (real(x) for x in (0, 0.5, 2, nearest, GRAZING))
-    link, plane_of = _link_node(precision, jit), _plane_node(lattice, precision, jit, at)
+    link, plane_of = link_node(precision, jit), _plane_node(lattice, precision, jit, at)
     rest_of = _rest_node(lattice, precision, jit, at)
 
     def complete(populations, neighbours, n, parameters, state, pushed):
@@ -468,7 +489,7 @@ def _complete_node(lattice, precision, jit, at, nearest: float):
     return jit(unroll(complete))
 
 
-def _link_node(precision, jit):
+def link_node(precision, jit):
     """Node function ``(along, across, force, weight, state)`` -> even part at the surface, over the weight of the link,
     and its change along the normal that bears the body force. ``along, across, force``: of velocity, normal and body
     force along the link; ``weight``: body force along the normal."""
@@ -511,7 +532,7 @@ def _rest_node(lattice, precision, jit, at):
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     behind = tuple(q - 1 for q in back)
     zero, half, two, thinnest, grazing = (real(x) for x in (0, 0.5, 2, THINNEST, GRAZING))
-    share, link = real(1 / SUPPORTED), _link_node(precision, jit)
+    share, link = real(1 / SUPPORTED), link_node(precision, jit)
 
     def rest_of(populations, neighbours, n, parameters, state, surface):
         (arriving, leaving), (_, ux, uy, uz, _), (fx, fy, fz, place, nx, ny, nz) = populations, state, surface

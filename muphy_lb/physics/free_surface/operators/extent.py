@@ -8,7 +8,7 @@ from muphy_lb.measure.node_sums import Measure
 from muphy_lb.model.model import VOXEL, FieldValue, Value
 from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import named
-from muphy_lb.physics.free_surface.cells import CELL, FLUID, LIQUID, MASS
+from muphy_lb.physics.free_surface.cells import CELL, FLUID, MASS, is_liquid
 
 N_SUMS, N_PEAKS = 5, 7
 """Mass, kinetic energy, mass times (x, y, z) / ``EDGE``; largest speed in full voxels, and x, -x, y, -y, z, -z of those
@@ -21,7 +21,7 @@ AT, EDGE, WIDTH, HEIGHT = "voxel", "edge", "width", "height"
 def _extent(n, moments, lattice, parameters):
     deviation, *u = np.asarray(moments, dtype=np.float64)
     kind, voxel = parameters[CELL][n], parameters[AT][n].astype(np.int64)
-    mass = np.where(kind == LIQUID, 1.0 + deviation, 0.0) + parameters[MASS][n]
+    mass = np.where(is_liquid(kind), 1.0 + deviation, 0.0) + parameters[MASS][n]
     square = u[0] * u[0] + u[1] * u[1] + u[2] * u[2]
     row, x = np.divmod(voxel, parameters[WIDTH])
     z, y = np.divmod(row, parameters[HEIGHT])
@@ -29,16 +29,16 @@ def _extent(n, moments, lattice, parameters):
     sums = np.where(mass != 0.0, [mass, 0.5 * mass * square, share * x, share * y, share * z], 0.0)
     has_liquid = (kind & FLUID) != 0
     ends = [np.where(has_liquid, sign * along, -np.inf) for along in (x, y, z) for sign in (1.0, -1.0)]
-    return sums, np.array([np.where(kind == LIQUID, np.sqrt(square), -np.inf), *ends])
+    return sums, np.array([np.where(is_liquid(kind), np.sqrt(square), -np.inf), *ends])
 
 
 def _extent_node(lattice, precision, jit, at):
     cell, mass_of, voxel, edge, width, height = (at[name] for name in (CELL, MASS, AT, EDGE, WIDTH, HEIGHT))
-    nowhere, double = -math.inf, np.float64
+    nowhere, double, liquid = -math.inf, np.float64, jit(is_liquid)
 
     def extent(n, deviation, ux, uy, uz, parameters, found):
         kind, mass = parameters[cell][n], double(parameters[mass_of][n])
-        if kind == LIQUID:
+        if liquid(kind):
             mass += 1.0 + double(deviation)
         for k in range(N_SUMS):
             found[k] = 0.0
@@ -54,7 +54,7 @@ def _extent_node(lattice, precision, jit, at):
                 found[2], found[3], found[4] = share * x, share * y, share * z
             if kind & FLUID:
                 found[6], found[7], found[8], found[9], found[10], found[11] = x, -x, y, -y, z, -z
-            if kind == LIQUID:
+            if liquid(kind):
                 found[5] = math.sqrt(square)
 
     return jit(extent)
