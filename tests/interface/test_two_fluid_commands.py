@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.apps.rock.curve import PERMEABILITIES, with_bars
-from muphy_lb.apps.rock.displacement_steps import SaturationSteps, common_slope
+from muphy_lb.apps.rock.displacement_steps import SaturationSteps, common_slope, with_permeabilities
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.case.toml import toml_lines
@@ -157,6 +157,18 @@ def test_a_reservoir_ahead_of_a_porous_plate_is_told(typed, tmp_path, capsys):
         told = capsys.readouterr().out
         assert ("a reservoir lies between the rock and the porous plate" in told) == is_told
         assert "the rock begins at a saturation of the first fluid of 0.9" in told  # two of thirty columns
+
+
+def test_relative_permeabilities_are_those_of_mean_flows_and_the_mean_gradient():
+    """Ratios of batches, of which one has hardly any gradient, once told negative ones."""
+    gradient = np.array([2.0, -0.01, 2.01, 4.0, 2.0, 2.0, 2.0, 2.0])
+    batches = np.array([[0.5, 0.4, 0.6, 0.4, 0.06, -0.02, each, 0.2] for each in gradient])
+    found = with_permeabilities(batches, 1.0)
+    mean = found.mean(axis=0)
+    assert mean[2:6] == pytest.approx(np.array([0.6, 0.4, 0.06, -0.02]) / gradient.mean())
+    assert mean[6] == pytest.approx(0.2 / gradient.mean())
+    assert found[:, 2].std() == pytest.approx(mean[2] * gradient.std() / gradient.mean())
+    assert np.isnan(with_permeabilities(batches * [1, 1, 1, 1, 1, 1, -1, 1], 1.0)[:, 2:]).all()
 
 
 def test_the_gradient_is_that_of_both_fluids_beside_their_capillary_pressure():

@@ -138,7 +138,7 @@ class PressureSteps(Steps):
             rest, change, now = rest_of_change(change, then - now), then - now, then
             n_agreeing = n_agreeing + 1 if rest <= self._within else 0
             fastest = max(fastest, self._capillary_number())
-        return self._row(first, now, rest, n_agreeing == AGREEING, fastest)
+        return self._row(first, now, min(rest, max(now, 1.0 - now)), n_agreeing == AGREEING, fastest)
 
 
 class Gradient:
@@ -232,11 +232,25 @@ def gradient_alone(case: Case, inlet: str, communicator, signals: StopSignals) -
     return now, change
 
 
+def with_permeabilities(batches: np.ndarray, alone: float) -> np.ndarray:
+    """Batches (n, 8) of :meth:`SaturationSteps._batches` with relative permeabilities in the place of flows, (n, 7).
+    They are those of the mean flows and the mean gradient, since the ratios of batches with little of it would rule
+    their mean; a batch counts to first order. NaN where the pressure does not fall. ``alone``: gradient of the first
+    fluid alone [Pa/m]."""
+    mean, found = batches.mean(axis=0), batches[:, :7].copy()
+    gradient = mean[6] if mean[6] > 0.0 else nan
+    k = alone / gradient * mean[2:4]
+    found[:, 2:4] = k + (alone * batches[:, 2:4] - k * batches[:, 6:7]) / gradient
+    found[:, 4:6] *= alone / gradient
+    found[:, 6] = batches[:, 7] / gradient
+    return found
+
+
 class SaturationSteps(Steps):
     """Saturations of the first fluid, which the share of the second one in what enters holds. Once a saturation is met
     twice in a row, with no more on its way than enters in a look, or one fluid alone enters and the saturation stays,
-    relative permeabilities are means over batches of time: with the flow rate q_i of fluid i through the rock, its
-    viscosity nu_i and the pressure gradient g, and those of the first fluid alone,
+    relative permeabilities follow from means over batches of time: with the flow rate q_i of fluid i through the rock,
+    its viscosity nu_i and the pressure gradient g, and those of the first fluid alone,
 
         k_i = (q_i nu_i / g) / (q_alone nu_1 / g_alone),
 
@@ -286,7 +300,7 @@ class SaturationSteps(Steps):
         batches = self._batches(point, per_window)
         if batches is None:
             return None
-        mean, error = mean_and_error(np.array(batches))
+        mean, error = mean_and_error(with_permeabilities(np.array(batches), self._alone[0]))
         is_known = bool(abs(mean[0] - point) <= self._within and np.isfinite(mean).all())
         is_settled = n_agreeing == AGREEING and is_known
         found = self._row(first, float(mean[0]), float(error[0]), is_settled, fastest)
@@ -329,9 +343,9 @@ class SaturationSteps(Steps):
         self._usual = weight * self._usual + (1.0 - weight) * held
 
     def _batches(self, point: float, per_window: float) -> list[list[float]] | None:
-        """Saturation of the first fluid, share of the second one in what enters, relative permeabilities, half of what
-        they change by from what enters to what leaves, and the relative error of the gradient, in each batch; None if
-        a signal asked to stop."""
+        """Saturation of the first fluid, share of the second one in what enters, flows of both times their viscosities
+        over those of the first fluid alone, half of what they change by from what enters to what leaves, and the
+        gradient and its error, in each batch; None if a signal asked to stop."""
         sim, batches, before, held = self._sim, [], self.saturation(), self._held()
         n_steps, (nu_1, nu_2) = max(self._window // LOOKS_PER_BATCH, 1), self._fluids.viscosities_m2_s(sim.core.case)
         per_batch = per_window * n_steps * LOOKS_PER_BATCH / self._window
@@ -346,8 +360,8 @@ class SaturationSteps(Steps):
             enters = share - (held - then) / per_batch
             leaves = enters - (before - now) / per_batch
             flowing, half = 0.5 * (enters + leaves), 0.5 * (enters - leaves)  # mean of what enters and of what leaves
-            k = np.array([1.0 - flowing, flowing * nu_2 / nu_1, half, half * nu_2 / nu_1]) * self._alone[0] / gradient
-            batches.append([float(saturation), share, *k.tolist(), float(abs(of_gradient / gradient))])
+            flows = 1.0 - flowing, flowing * nu_2 / nu_1, half, half * nu_2 / nu_1
+            batches.append([float(saturation), share, *flows, float(gradient), float(of_gradient)])
             self._remember(leaves, held, per_batch)
             before = now
         return batches
