@@ -17,8 +17,8 @@ INTERRUPTED = "interrupted"
 class StopSignals:
     """Context in which stop signals set ``received`` instead of ending the process; ``nohup`` keeps SIGHUP ignored.
 
-    A signal during set-up is obeyed only when the flow has begun, and the user is told so; a second Ctrl-C does not
-    wait.
+    A signal is obeyed at a look at the flow, of which the user is told during set-up; a second Ctrl-C does not wait
+    then. Commands of many flows never leave their set-up.
     """
 
     received = 0
@@ -49,7 +49,8 @@ class StopSignals:
         if is_first:
             self._first_s = now
             if not self._is_set_up:
-                LOG.info("signal %s: stopping after set-up; Ctrl-C once more to stop now", signal.Signals(number).name)
+                told = "signal %s: stopping at the next look at the flow; Ctrl-C once more to stop now"
+                LOG.info(told, signal.Signals(number).name)
         elif number == signal.SIGINT and not self._is_set_up and now - self._first_s > SAME_PRESS_S:
             raise KeyboardInterrupt
         self.received = int(number)

@@ -144,7 +144,7 @@ def test_during_set_up_the_first_ctrl_c_is_told_of_and_the_second_stops(monkeypa
     with caplog.at_level("INFO", logger="muphy_lb"), StopSignals() as signals:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)  # the same press, passed on
-        assert caplog.text.count("stopping after set-up; Ctrl-C once more to stop now") == 1
+        assert caplog.text.count("stopping at the next look at the flow; Ctrl-C once more to stop now") == 1
         monkeypatch.setattr(stop_signals, "SAME_PRESS_S", 0.0)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)

@@ -138,7 +138,8 @@ class PressureSteps(Steps):
             rest, change, now = rest_of_change(change, then - now), then - now, then
             n_agreeing = n_agreeing + 1 if rest <= self._within else 0
             fastest = max(fastest, self._capillary_number())
-        return self._row(first, now, min(rest, max(now, 1.0 - now)), n_agreeing == AGREEING, fastest)
+        most = now if change < 0.0 else 1.0 - now
+        return self._row(first, now, min(rest, most), n_agreeing == AGREEING, fastest)
 
 
 class Gradient:
