@@ -354,7 +354,8 @@ def _another(name: str, found, expected, checkpoint: Checkpoint, case: Case) -> 
     values = "" if name == GEOMETRY else f" ({was}; this run: {now})"
     why = ", with which its numbers would mean other velocities and pressures" if name in UNITS else ""
     changes = listed(changed_keys(checkpoint.case, case.to_toml(checkpoint.path.parent), sections))
-    cause = changes or f"no key of {' or '.join(sections)} has changed, but perhaps a file that the case names"
+    none = f"no key of {' or '.join(sections)} has changed, but perhaps this program, or a file that the case names"
+    cause = changes or none
     kept = ""
     if name == "time_step_s":
         others = [key for key in TIME_STEP if key != name and getattr(case.lattice, key) is not None]

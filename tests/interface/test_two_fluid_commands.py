@@ -174,15 +174,18 @@ def test_relative_permeabilities_are_those_of_mean_flows_and_the_mean_gradient()
 def test_the_gradient_is_that_of_both_fluids_beside_their_capillary_pressure():
     """It was that of the first fluid alone, of a few nodes where little of it is left."""
     x, is_second = np.arange(30.0), np.arange(30) >= 11
-    assert common_slope(x, 2.0 - 0.01 * x + 0.3 * is_second, is_second.astype(np.int64)) == pytest.approx(-0.01)
+    assert common_slope(x, 2.0 - 0.01 * x + 0.3 * is_second, is_second.astype(np.int64)) == pytest.approx((-0.01, 0.0))
     scattered = np.where(is_second, 2.3 - 0.01 * x, 2.0 + 0.2 * np.sin(5.0 * x))
-    assert common_slope(x, scattered, is_second.astype(np.int64)) == pytest.approx(-0.01, rel=1e-3)  # blobs count less
+    slope, apart = common_slope(x, scattered, is_second.astype(np.int64))
+    assert slope == pytest.approx(-0.01, rel=1e-3) and apart < 1e-3  # blobs count less
+    apart = common_slope(x, np.where(is_second, 2.3 - 0.02 * x, 2.0 - 0.01 * x), is_second.astype(np.int64))[1]
+    assert 0.003 < apart <= 0.005  # the capillary pressure is not uniform
     blob = np.isin(x, (3.0, 4.0)).astype(np.int64)
     around = 2.0 - 0.01 * x + 0.02 * np.sin(5.0 * x)
     without = np.polyfit(x[blob == 0], around[blob == 0], 1)[0]
-    assert common_slope(x, np.where(blob, 2.3 + 0.1 * x, around), blob) == pytest.approx(without, abs=2e-3)
-    assert common_slope(x, 2.0 - 0.01 * x, np.ones(30, np.int64)) == pytest.approx(-0.01)
-    assert np.isnan(common_slope(np.ones(3), np.arange(3.0), np.arange(3)))
+    assert common_slope(x, np.where(blob, 2.3 + 0.1 * x, around), blob)[0] == pytest.approx(without, abs=2e-3)
+    assert common_slope(x, 2.0 - 0.01 * x, np.ones(30, np.int64)) == pytest.approx((-0.01, 0.0))
+    assert np.isnan(common_slope(np.ones(3), np.arange(3.0), np.arange(3))).all()
 
 
 def test_both_fluids_are_refused_before_the_flow_of_one(typed, tmp_path, capsys):

@@ -144,8 +144,10 @@ class PressureSteps(Steps):
 
 class Gradient:
     """Fall of the pressure along the way in of an inlet, in the middle half of a rock, which keeps off what capillary
-    pressure does at its ends: the common slope of both fluids (:func:`common_slope`), and its standard error from
-    those of ``STRIPS`` strips beside each other: blobs have capillary pressures of their own."""
+    pressure does at its ends. In a steady flow of uniform saturation the capillary pressure is uniform, and pressures
+    of both fluids fall alike: the fall is their common slope (:func:`common_slope`). Its standard error is that of
+    ``STRIPS`` strips beside each other, since blobs have capillary pressures of their own, and how far the slopes of
+    both fluids lie apart, by which the capillary pressure is not uniform."""
 
     def __init__(self, sim: Simulation, inlet: str):
         self._sim, core = sim, sim.core
@@ -164,9 +166,10 @@ class Gradient:
         if pressure is not None and second is not None:
             chosen, strip = self._strips
             x, y, fluid = self._place[chosen], pressure[chosen], second[chosen].astype(np.int64)
-            slopes = [common_slope(x[own], y[own], fluid[own]) for own in (strip == k for k in range(STRIPS))]
-            falls = self._sign * np.array([common_slope(x, y, fluid), *slopes]) / core.header.spacing_m
-            found = float(falls[0]), float(falls[1:].std(ddof=1) / np.sqrt(STRIPS))
+            slope, apart = common_slope(x, y, fluid)
+            slopes = [common_slope(x[own], y[own], fluid[own])[0] for own in (strip == k for k in range(STRIPS))]
+            error = float(np.hypot(np.std(slopes, ddof=1) / np.sqrt(STRIPS), apart))
+            found = self._sign * slope / core.header.spacing_m, error / core.header.spacing_m
         return core.communicator.broadcast(found)
 
     def is_ahead(self) -> np.ndarray:
@@ -190,21 +193,22 @@ class Gradient:
         return whole_nodes(self._sim.core).coordinates()[:, self._axis].copy()
 
 
-def common_slope(x: np.ndarray, y: np.ndarray, group: np.ndarray) -> float:
+def common_slope(x: np.ndarray, y: np.ndarray, group: np.ndarray) -> tuple[float, float]:
     """Slope of parallel lines through groups of points, numbered from 0, that is the likeliest if each group scatters
-    about its own line: a connected fluid, whose pressure is smooth, counts for more than blobs. NaN where there is
-    none."""
-    upper, lower, least = 0.0, 0.0, LEAST_SCATTER * float(y.var() if y.size else 0.0) or 1.0
+    about its own line, so that a connected fluid, whose pressure is smooth, counts for more than blobs; and how far
+    the slopes of the groups lie from it, 0 of one group. NaN where there is none."""
+    slopes, weights, least = [], [], LEAST_SCATTER * float(y.var() if y.size else 0.0) or 1.0
     for own in (group == number for number in np.unique(group)):
         away, apart = x[own] - x[own].mean(), y[own] - y[own].mean()
         square = float((away**2).sum())
         if square == 0.0:
             continue
-        product = float((away * apart).sum())
-        scatter = float(((apart - product / square * away) ** 2).mean())
-        weight = 1.0 / max(scatter, least)
-        upper, lower = upper + weight * product, lower + weight * square
-    return upper / lower if lower else nan
+        slopes.append(float((away * apart).sum()) / square)
+        weights.append(square / max(float(((apart - slopes[-1] * away) ** 2).mean()), least))
+    if not slopes:
+        return nan, nan
+    slope = float(np.average(slopes, weights=weights))
+    return slope, float(np.sqrt(np.average((np.array(slopes) - slope) ** 2, weights=weights)))
 
 
 def gradient_alone(case: Case, inlet: str, communicator, signals: StopSignals) -> tuple[float, float] | None:
