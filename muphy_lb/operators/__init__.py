@@ -52,7 +52,9 @@ from muphy_lb.operators.openings import (
     oblique_shares,
     openings,
     plane_density,
+    NOT_REFLECTED,
     reflected_shares,
+    reflection,
 )
 from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, named, positions
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS
@@ -126,7 +128,9 @@ __all__ = [
     "openings",
     "plane_density",
     "oblique_shares",
+    "NOT_REFLECTED",
     "reflected_shares",
+    "reflection",
     "positions",
     "sum_of_forces",
     "at_openings",

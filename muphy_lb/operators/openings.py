@@ -33,6 +33,7 @@ rest of f^eq+, without the viscous stress, whose mean over a plane across a tube
 """
 
 from functools import cache
+from math import sqrt
 
 import numpy as np
 
@@ -47,11 +48,16 @@ MOST_CHANGE, MOST_VISCOSITY, LEAST_PSI = 4.0, 0.3, 0.05
 
 
 def reflected_shares(omega: float) -> np.ndarray:
-    """(4,) shares of f~_q(x), f~_m(x), f~_q(y) and f~_m(y) in the population that a plane with a pressure reflects."""
+    """(5,) shares of f~_q(x), f~_m(x), f~_q(y), f~_m(y) and of g(y) - g(x) in the population that a plane with a
+    pressure reflects."""
     half_viscosity = _relative_viscosity(omega)
     along = 0.5 / max(half_viscosity, 0.5)
     shear = min(half_viscosity, 0.5)
-    return np.array([along - shear, -shear, shear, 1.0 - along + shear])
+    return np.array([along - shear, -shear, shear, 1.0 - along + shear, 2.0 - along + 2.0 * shear])
+
+
+NOT_REFLECTED = (1.0, 0.0, 0.0, 0.0, 0.0)
+"""Shares where a condition reads the outgoing population alone."""
 
 
 def _relative_viscosity(omega: float) -> float:
@@ -79,17 +85,20 @@ def link_momentum(lattice, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
 def openings(equilibrium: Equilibrium) -> Operator:
     """The opening conditions; the pressure's bracket has the terms of second order that the equilibrium has.
 
-    Reference: ``reference(outgoing, q, condition, momentum, velocity, lattice)``, vectorised over links; ``condition``
-    is (kind, value), the value a velocity scale or rho_out - 1; ``outgoing`` is f~_q, or the weighted sum
-    above; ``momentum`` comes from :func:`link_momentum`, or is gamma of a link into a plane with a pressure, else 0.
+    Reference: ``reference(outgoing, q, condition, momentum, inward, velocity, lattice)``, vectorised over links;
+    ``condition`` is (kind, value), the value a velocity scale or rho_out - 1; ``outgoing`` is f~_q, or what
+    :func:`reflection` makes of it; ``momentum`` comes from :func:`link_momentum`, or is gamma of a link into a plane
+    with a pressure, else 0; ``inward``: (3, L) normal into the fluid of planes that reflect, else 0.
 
-    The node function ``incoming(outgoing, q, kind, value, momentum, ux, uy, uz)`` takes and returns populations in
-    stored units, and ``value`` times their unit; ``momentum`` is a pure number.
+    The node function ``incoming(outgoing, q, kind, value, momentum, inward, ux, uy, uz)`` takes and returns populations
+    in stored units, and ``value`` times their unit; ``momentum`` is a pure number, ``inward`` a tuple of three.
     """
 
-    def reference(outgoing, q, condition, momentum, velocity, lattice):
+    def reference(outgoing, q, condition, momentum, inward, velocity, lattice):
         kind, value = condition
         weight = lattice.w[q]
+        entering = added(inward * velocity)
+        velocity = np.where(entering > 0.0, inward * entering, velocity)
         both_ways = [equilibrium.populations(1 + value, sign * velocity, lattice) for sign in (1, -1)]
         even = 0.5 * (both_ways[0] + both_ways[1])[q, np.arange(q.size)]
         towards = added(lattice.c[q, axis] * velocity[axis] for axis in range(3))
@@ -105,9 +114,13 @@ def openings(equilibrium: Equilibrium) -> Operator:
         no_force = (zero, zero, zero)
 
         @jit
-        def incoming(outgoing, q, kind, value, momentum, ux, uy, uz):
+        def incoming(outgoing, q, kind, value, momentum, inward, ux, uy, uz):
             if kind == VELOCITY:
                 return outgoing + momentum * value
+            nx, ny, nz = inward
+            entering = nx * ux + ny * uy + nz * uz
+            if entering > zero:
+                ux, uy, uz = nx * entering, ny * entering, nz * entering
             r = inertia(value)
             xx, yy, zz, xy, yz, zx = second((value, ux, uy, uz, r * ux, r * uy, r * uz), no_force, one, zero)
             x, y, z = cx[q], cy[q], cz[q]
@@ -118,6 +131,65 @@ def openings(equilibrium: Equilibrium) -> Operator:
         return incoming
 
     return Operator(f"openings-{equilibrium.name}", reference, node)
+
+
+@cache
+def reflection(equilibrium: Equilibrium) -> Operator:
+    """What a plane with a pressure reflects through link q: the weighted sum of populations less K (g(y) - g(x)).
+
+    Reference: ``reference(leaving, shares, q, value)`` with (4, L) f~_q(x), f~_m(x), f~_q(y), f~_m(y), and (5, L) shares
+    of :func:`reflected_shares`. The node function ``reflected(leaving, shares, q, value)`` takes tuples of four and of
+    five, and stored units.
+    """
+
+    def inflow(both, inertia):
+        normal = np.minimum(both / inertia, 0.0)
+        velocity = 2 / 3 * normal / (1 + np.sqrt(np.maximum(1 + 4 / 3 * normal, 0.0)))
+        return 3 * inertia * velocity**2
+
+    def reference(leaving, shares, q, value, lattice):
+        own, image, beside, beside_image = leaving
+        terms = shares[:4] * leaving
+        total = ((terms[0] + terms[1]) + terms[2]) + terms[3]
+        if equilibrium.is_linear:
+            return total
+        weight, inertia = lattice.w[q], 1 + value if equilibrium.is_compressible else np.ones(q.size)
+        here, there = (
+            inflow(0.5 * both / weight - value, inertia) for both in (own + image, beside + beside_image)
+        )
+        return total - shares[4] * weight * (there - here)
+
+    def node(lattice, precision, jit, at):
+        w = constants(lattice, precision)[0]
+        inertia = equilibrium.moments(precision, jit).inertia
+        zero, one, half, two_thirds, four_thirds, three = (precision.real(x) for x in (0, 1, 0.5, 2 / 3, 4 / 3, 3))
+
+        @jit
+        def inflow(excess, r):
+            normal = min(excess / r, zero)
+            velocity = two_thirds * normal / (one + sqrt(max(one + four_thirds * normal, zero)))
+            return three * r * velocity * velocity
+
+        def weighted(leaving, shares, q, value):
+            total = shares[0] * leaving[0]
+            total += shares[1] * leaving[1]
+            total += shares[2] * leaving[2]
+            return total + shares[3] * leaving[3]
+
+        of_populations = jit(weighted)
+        if equilibrium.is_linear:
+            return of_populations
+
+        @jit
+        def reflected(leaving, shares, q, value):
+            r, per_weight = inertia(value), half / w[q]
+            here = inflow((leaving[0] + leaving[1]) * per_weight - value, r)
+            there = inflow((leaving[2] + leaving[3]) * per_weight - value, r)
+            return of_populations(leaving, shares, q, value) - shares[4] * w[q] * (there - here)
+
+        return reflected
+
+    return Operator(f"reflection-{equilibrium.name}", reference, node)
 
 
 @cache
@@ -134,7 +206,8 @@ def plane_density(equilibrium: Equilibrium) -> Operator:
         kind, value = condition_of_link
         nothing = np.zeros(q.size)
         at_density_1 = np.full(q.size, PRESSURE), nothing
-        excess = -condition.reference(crossing, q, at_density_1, nothing, velocity, lattice)
+        nowhere = np.zeros((3, q.size))
+        excess = -condition.reference(crossing, q, at_density_1, nothing, nowhere, velocity, lattice)
         return np.where(kind == PRESSURE, value, excess / (2 * lattice.w[q]))
 
     def node(lattice, precision, jit, at):
@@ -145,7 +218,7 @@ def plane_density(equilibrium: Equilibrium) -> Operator:
         def deviation(crossing, q, kind, value, ux, uy, uz):
             if kind == PRESSURE:
                 return value
-            return -incoming(crossing, q, PRESSURE, zero, zero, ux, uy, uz) * per_weight[q]
+            return -incoming(crossing, q, PRESSURE, zero, zero, (zero, zero, zero), ux, uy, uz) * per_weight[q]
 
         return deviation
 
