@@ -46,13 +46,13 @@ from muphy_lb.operators.observers import (
 )
 from muphy_lb.operators.opening_zone import LAYERS, OPENING_LAYER, near_openings
 from muphy_lb.operators.openings import (
+    NOT_REFLECTED,
     PRESSURE,
     VELOCITY,
     link_momentum,
     oblique_shares,
     openings,
     plane_density,
-    NOT_REFLECTED,
     reflected_shares,
     reflection,
 )

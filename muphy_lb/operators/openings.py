@@ -19,6 +19,16 @@ that before it, without velocity along the plane; with b = 1 the latter has no g
 they do by anti-bounce-back. (Own derivation; exact to rounding in tests/laws/test_pressure_planes.py; linearised
 steps of open channels have no growing mode for tau from 0.502 to 4.)
 
+Of second order in u a developed flow needs e(y), the part of f^eq+ of its velocity along n, in f_q', and finds
+e(y) + K [e(x) - e(y)], K = 2 - b + 2 d: a stress along the plane. Where fluid enters nothing carries it away, and it
+slows the whole flow. So f_q' gains there
+
+    K [g(y) - g(x)],    g = 3 w_q rho_out v^2,    f~_q + f~_m = 2 w_q (rho_out + rho_out (3 v + 3 v^2)),    v < 0,
+
+and the fluid beyond the plane has no velocity along it: u in the bracket is its part along n. What a pair of links
+gains in all is zero, so that the mass through the plane is that of the bracket. What is left is of second order in the
+voxel. (Own derivation; benchmarks/notes/openings.md.)
+
 An oblique plane of normal n (into the fluid) has no such pairs. Beyond it the velocity is taken to be that of the node
 times psi(x + c_q) / psi(x), with the developed flow psi through an ellipse, whose Laplacian is -1; and the middle of
 the link, by s inside the plane, has the pressure of the plane plus s times the gradient of that flow:
@@ -48,7 +58,7 @@ MOST_CHANGE, MOST_VISCOSITY, LEAST_PSI = 4.0, 0.3, 0.05
 
 
 def reflected_shares(omega: float) -> np.ndarray:
-    """(5,) shares of f~_q(x), f~_m(x), f~_q(y), f~_m(y) and of g(y) - g(x) in the population that a plane with a
+    """(5,) shares of f~_q(x), f~_m(x), f~_q(y), f~_m(y), and K in the population that a plane with a
     pressure reflects."""
     half_viscosity = _relative_viscosity(omega)
     along = 0.5 / max(half_viscosity, 0.5)
@@ -135,11 +145,11 @@ def openings(equilibrium: Equilibrium) -> Operator:
 
 @cache
 def reflection(equilibrium: Equilibrium) -> Operator:
-    """What a plane with a pressure reflects through link q: the weighted sum of populations less K (g(y) - g(x)).
+    """What a plane with a pressure reflects through link q: the weighted sum of populations less K [g(y) - g(x)].
 
-    Reference: ``reference(leaving, shares, q, value)`` with (4, L) f~_q(x), f~_m(x), f~_q(y), f~_m(y), and (5, L) shares
-    of :func:`reflected_shares`. The node function ``reflected(leaving, shares, q, value)`` takes tuples of four and of
-    five, and stored units.
+    Reference: ``reference(leaving, shares, q, value, lattice)`` with (4, L) f~_q(x), f~_m(x), f~_q(y), f~_m(y), and
+    (5, L) shares of :func:`reflected_shares`. The node function ``reflected(leaving, shares, q, value)`` takes tuples
+    of four and of five, and stored units.
     """
 
     def inflow(both, inertia):
@@ -154,9 +164,7 @@ def reflection(equilibrium: Equilibrium) -> Operator:
         if equilibrium.is_linear:
             return total
         weight, inertia = lattice.w[q], 1 + value if equilibrium.is_compressible else np.ones(q.size)
-        here, there = (
-            inflow(0.5 * both / weight - value, inertia) for both in (own + image, beside + beside_image)
-        )
+        here, there = (inflow(0.5 * both / weight - value, inertia) for both in (own + image, beside + beside_image))
         return total - shares[4] * weight * (there - here)
 
     def node(lattice, precision, jit, at):
