@@ -343,7 +343,7 @@ class Model:
 
     @property
     def reflection(self) -> Operator:
-        """What the planes of openings reflect."""
+        """The populations that the planes of openings reflect."""
         return reflection(self.equilibrium)
 
     @property

@@ -25,8 +25,8 @@ slows the whole flow. So f_q' gains there
 
     K [g(y) - g(x)],    g = 3 w_q rho_out v^2,    f~_q + f~_m = 2 w_q (rho_out + rho_out (3 v + 3 v^2)),    v < 0,
 
-and the fluid beyond the plane has no velocity along it: u in the bracket is its part along n. What a pair of links
-gains in all is zero, so that the mass through the plane is that of the bracket. What is left is of second order in the
+and the fluid beyond the plane has no velocity along it: u in the bracket is its part along n. A pair of links gains
+nothing in all, so that the mass through the plane is that of the bracket. The error left is of second order in the
 voxel. (Own derivation; benchmarks/notes/openings.md.)
 
 An oblique plane of normal n (into the fluid) has no such pairs. Beyond it the velocity is taken to be that of the node
@@ -145,7 +145,7 @@ def openings(equilibrium: Equilibrium) -> Operator:
 
 @cache
 def reflection(equilibrium: Equilibrium) -> Operator:
-    """What a plane with a pressure reflects through link q: the weighted sum of populations less K [g(y) - g(x)].
+    """The population that a plane with a pressure reflects through link q: the weighted sum less K [g(y) - g(x)].
 
     Reference: ``reference(leaving, shares, q, value, lattice)`` with (4, L) f~_q(x), f~_m(x), f~_q(y), f~_m(y), and
     (5, L) shares of :func:`reflected_shares`. The node function ``reflected(leaving, shares, q, value)`` takes tuples

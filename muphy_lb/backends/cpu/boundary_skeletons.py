@@ -17,7 +17,7 @@ from muphy_lb.operators.unroll import unroll
 
 @node_jit
 def read(buffer, links, link, n_links, real):
-    """What leaves through a link, and what is reflected beside it."""
+    """The population that leaves through a link, and those reflected beside it."""
     return (
         real(buffer[links.outgoing[link]]),
         real(buffer[links.reflected[link]]),

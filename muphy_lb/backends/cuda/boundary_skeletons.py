@@ -19,7 +19,7 @@ SUM_BLOCKS, SUM_THREADS, FEEDBACK_THREADS = 16, 128, 32
 
 @device_jit
 def read(buffer, links, link, n_links, real):
-    """What leaves through a link, and what is reflected beside it."""
+    """The population that leaves through a link, and those reflected beside it."""
     return (
         real(buffer[links.outgoing[link]]),
         real(buffer[links.reflected[link]]),
