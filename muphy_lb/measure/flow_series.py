@@ -19,8 +19,8 @@ DEVELOPED_REYNOLDS = 10.0
 """Reynolds number of an oblique opening with a pressure up to which a developed flow enters nearly unchanged: a tube of
 three diameters has 17 % less flow than Poiseuille's at 100."""
 DEVELOPED_CELL_REYNOLDS = 3.0
-"""Reynolds number of a voxel, with the mean velocity, up to which it does so by a plane normal to an axis: there is 1 to
-2 % less flow at 2, up to 8 % at 6."""
+"""Reynolds number of a voxel, with the mean velocity, up to which it does so by a plane normal to an axis: there 1 to
+2 % of the flow are lost at 2, up to 8 % at 6."""
 WALL_QUANTITIES = (
     *(f"force_{axis}_n" for axis in "xyz"),
     *(f"torque_{axis}_n_m" for axis in "xyz"),
