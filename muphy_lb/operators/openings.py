@@ -25,9 +25,9 @@ slows the whole flow. So f_q' gains there
 
     K [g(y) - g(x)],    g = 3 w_q rho_out v^2,    f~_q + f~_m = 2 w_q (rho_out + rho_out (3 v + 3 v^2)),    v < 0,
 
-and the fluid beyond the plane has no velocity along it: u in the bracket is its part along n. A pair of links gains
-nothing in all, so that the mass through the plane is that of the bracket. The error left is of second order in the
-voxel. (Own derivation; benchmarks/notes/openings.md.)
+and the fluid beyond the plane has no velocity along it: u in the bracket has half of that of the node. A pair of
+links gains nothing in all, so that the mass through the plane is that of the bracket. The error left is of second order
+in the voxel. (Own derivation; benchmarks/notes/openings.md.)
 
 An oblique plane of normal n (into the fluid) has no such pairs. Beyond it the velocity is taken to be that of the node
 times psi(x + c_q) / psi(x), with the developed flow psi through an ellipse, whose Laplacian is -1; and the middle of
@@ -108,7 +108,7 @@ def openings(equilibrium: Equilibrium) -> Operator:
         kind, value = condition
         weight = lattice.w[q]
         entering = added(inward * velocity)
-        velocity = np.where(entering > 0.0, inward * entering, velocity)
+        velocity = np.where(entering > 0.0, 0.5 * (velocity + inward * entering), velocity)
         both_ways = [equilibrium.populations(1 + value, sign * velocity, lattice) for sign in (1, -1)]
         even = 0.5 * (both_ways[0] + both_ways[1])[q, np.arange(q.size)]
         towards = added(lattice.c[q, axis] * velocity[axis] for axis in range(3))
@@ -120,7 +120,7 @@ def openings(equilibrium: Equilibrium) -> Operator:
         w, cx, cy, cz = constants(lattice, precision)
         _, second, inertia, _ = equilibrium.moments(precision, jit)
         real, unit = precision.real, precision.real(precision.unit)
-        zero, one, two, third, nine_halves = (real(x) for x in (0, 1, 2, 1 / 3, 4.5))
+        zero, half, one, two, third, nine_halves = (real(x) for x in (0, 0.5, 1, 2, 1 / 3, 4.5))
         no_force = (zero, zero, zero)
 
         @jit
@@ -130,7 +130,7 @@ def openings(equilibrium: Equilibrium) -> Operator:
             nx, ny, nz = inward
             entering = nx * ux + ny * uy + nz * uz
             if entering > zero:
-                ux, uy, uz = nx * entering, ny * entering, nz * entering
+                ux, uy, uz = half * (ux + nx * entering), half * (uy + ny * entering), half * (uz + nz * entering)
             r = inertia(value)
             xx, yy, zz, xy, yz, zx = second((value, ux, uy, uz, r * ux, r * uy, r * uz), no_force, one, zero)
             x, y, z = cx[q], cy[q], cz[q]
