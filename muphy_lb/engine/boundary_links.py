@@ -19,7 +19,7 @@ from muphy_lb.engine.transfers import Probe
 from muphy_lb.geometry.search import distinct
 from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.model.model import Model
-from muphy_lb.operators import PRESSURE, link_momentum, reflected_shares
+from muphy_lb.operators import NOT_REFLECTED, PRESSURE, link_momentum, reflected_shares
 from muphy_lb.operators.relaxation import OMEGA
 from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.parallel.exchange import Halo
@@ -232,7 +232,8 @@ class BoundaryLinks:
         buffer, links = self._completed(parity), self._links_with_values(parity, is_behind=False)
         buffers = LinkBuffers(self._buffers[parity], buffer, buffer)
         moments = self._node_values(parity, self._in_force(parity, is_behind=False))
-        return self._backend.bind("links", self._operators, buffers, links, moments)
+        operators = *self._operators, self._model.reflection
+        return self._backend.bind("links", operators, buffers, links, moments)
 
     def bind_walls(self, parity: int, keeps_mass: bool = True):
         """Launch that fills in what enters through the links into linkwise walls before a step from buffer ``parity``;
@@ -347,6 +348,7 @@ class BoundaryLinks:
             opening=array(links.boundary[order]),
             reflected=None,
             shares=array(self._shares().reshape(-1)),
+            inward=array(self._inward().reshape(-1)),
             momentum=array(conditions.momentum[order].astype(self._backend.precision.real)),
             weight=array(self.weights[order]),
             kind=array(conditions.kind.astype(np.int64)),
@@ -381,11 +383,17 @@ class BoundaryLinks:
         return (conditions.kind == PRESSURE) & (axis >= 0) & (not self._model.occupied)
 
     def _shares(self) -> np.ndarray:
-        """(n_openings, 4) of :func:`muphy_lb.operators.openings.reflected_shares` where planes reflect; elsewhere the
+        """(n_openings, 5) of :func:`muphy_lb.operators.openings.reflected_shares` where planes reflect; elsewhere the
         condition reads the outgoing population alone."""
         of_planes = reflected_shares(float(np.asarray(self._model.parameters[OMEGA])))
-        shares = np.where(self._reflects[:, None], of_planes, (1.0, 0.0, 0.0, 0.0))
+        shares = np.where(self._reflects[:, None], of_planes, NOT_REFLECTED)
         return shares.astype(self._backend.precision.real)
+
+    def _inward(self) -> np.ndarray:
+        """(n_openings, 3) normals into the fluid of the planes that reflect, and 0 elsewhere."""
+        openings = self._addresses.domain.part.nodes.openings[: self._n_openings]
+        normals = np.array([opening.normal for opening in openings]).reshape(-1, 3)
+        return np.where(self._reflects[:, None], np.rint(normals), 0.0).astype(self._backend.precision.real)
 
     def _momenta(self, conditions: LinkConditions) -> tuple:
         """The momentum of the links for either copy of the values: where profiles change their shape it follows from

@@ -17,7 +17,7 @@ import numpy as np
 from muphy_lb.domain import LocalDomain, ScalarBoundary, ScalarSet, Streaming
 from muphy_lb.domain.scalar_streaming import courses_of
 from muphy_lb.lattice import Lattice
-from muphy_lb.operators import OPEN, Equilibrium, Operator, at_openings
+from muphy_lb.operators import OPEN, Equilibrium, Operator, at_openings, reflection
 from muphy_lb.operators.moments import N_WITH_STRESS
 
 # The flow's populations among what a stage reads and writes: those that a node is about to load, and those that it has
@@ -341,6 +341,11 @@ class Model:
     stress_share: StressShare | None = None  #: of nodes with a collision of their own, if there are any
     #: whether the openings are closed to a node, whose links into them reflect then as walls do
     closed: Operator = OPEN
+
+    @property
+    def reflection(self) -> Operator:
+        """The populations that the planes of openings reflect."""
+        return reflection(self.equilibrium)
 
     @property
     def at_openings(self) -> Operator:

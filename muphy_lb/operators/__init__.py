@@ -46,6 +46,7 @@ from muphy_lb.operators.observers import (
 )
 from muphy_lb.operators.opening_zone import LAYERS, OPENING_LAYER, near_openings
 from muphy_lb.operators.openings import (
+    NOT_REFLECTED,
     PRESSURE,
     VELOCITY,
     link_momentum,
@@ -53,6 +54,7 @@ from muphy_lb.operators.openings import (
     openings,
     plane_density,
     reflected_shares,
+    reflection,
 )
 from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, named, positions
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS
@@ -126,7 +128,9 @@ __all__ = [
     "openings",
     "plane_density",
     "oblique_shares",
+    "NOT_REFLECTED",
     "reflected_shares",
+    "reflection",
     "positions",
     "sum_of_forces",
     "at_openings",

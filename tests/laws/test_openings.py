@@ -17,7 +17,17 @@ from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.lattice import LATTICES as ALL
-from muphy_lb.operators import COMPRESSIBLE, PRESSURE, VELOCITY, link_momentum, openings
+from muphy_lb.operators import (
+    COMPRESSIBLE,
+    INCOMPRESSIBLE,
+    PRESSURE,
+    STOKES,
+    VELOCITY,
+    link_momentum,
+    openings,
+    reflected_shares,
+    reflection,
+)
 from muphy_lb.validation.flow.openings import pipe_nodes
 from tests.support import IN, OUT, Setup, advance, build_engine, random_nodes, start_at_rest, with_openings
 
@@ -276,10 +286,29 @@ def test_the_compiled_condition_is_the_specified_one(lattice, kind):
     n = 40
     q, kinds, value = rng.integers(1, lattice.q, n), np.full(n, kind), rng.uniform(-0.1, 0.1, n)
     outgoing, momentum, velocity = rng.normal(size=n), rng.normal(size=n), rng.uniform(-0.1, 0.1, (3, n))
-    specified = openings(COMPRESSIBLE).reference(outgoing, q, (kinds, value), momentum, velocity, lattice)
+    inward = np.eye(3)[rng.integers(0, 3, n)].T * rng.integers(0, 2, n)
+    specified = openings(COMPRESSIBLE).reference(outgoing, q, (kinds, value), momentum, inward, velocity, lattice)
     incoming = openings(COMPRESSIBLE).compile(lattice, FP64, lambda function: function)
-    rows = zip(outgoing, q, kinds, value, momentum, *velocity, strict=True)
+    rows = zip(outgoing, q, kinds, value, momentum, inward.T, *velocity, strict=True)
     assert np.abs([incoming(*row) for row in rows] - specified).max() < 1e-15
+
+
+@LATTICES
+@pytest.mark.parametrize("equilibrium", [COMPRESSIBLE, INCOMPRESSIBLE, STOKES])
+def test_the_compiled_reflection_is_the_specified_one(lattice, equilibrium):
+    """Of what is nearly at equilibrium with velocities into the fluid and out of it."""
+    rng = np.random.default_rng(4)
+    n = 40
+    q, value = rng.integers(1, lattice.q, n), rng.uniform(-0.1, 0.1, n)
+    leaving, shares = rng.uniform(-0.3, 0.3, (4, n)) * lattice.w[q], np.outer(reflected_shares(1.7), np.ones(n))
+    specified = reflection(equilibrium).reference(leaving, shares, q, value, lattice)
+    reflected = reflection(equilibrium).compile(lattice, FP64, lambda function: function)
+    found = [reflected(*row) for row in zip(leaving.T, shares.T, q, value, strict=True)]
+    assert np.abs(found - specified).max() < 1e-15
+    both_ways = [
+        reflection(equilibrium).reference(each, shares, q, value, lattice) for each in (leaving, leaving[::-1])
+    ]
+    assert np.abs(sum(both_ways) - (leaving[0] + leaving[3])).max() < 1e-15
 
 
 def test_the_inlet_and_the_outlet_look_into_the_fluid():

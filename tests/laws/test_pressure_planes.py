@@ -16,7 +16,7 @@ from muphy_lb.lattice import D2Q9
 from muphy_lb.measure.flow_series import OpeningSeries
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
-from tests.channel import HEIGHT, open_channel, simulate
+from tests.channel import DENSITY_KG_M3, HEIGHT, SPACING_M, SPEED_M_S, open_channel, simulate
 
 LENGTH = 12
 PASCALS = 1e-3
@@ -189,19 +189,65 @@ def test_the_weights_of_a_large_opening_fit_in_their_fixed_point_sum():
         assert weight > 0 and WEIGHT_SHARE * deviation / weight == pytest.approx(1e-3, rel=1e-9)
 
 
+def with_inertia(reynolds, height, tau, streaming="pull", **lattice):
+    """Flow and largest velocity across it, over Poiseuille's and its mean, of a channel twice as long as high between
+    two pressures that started as Poiseuille's flow; and the flow rates told."""
+    viscosity, length = (tau - 0.5) / 3.0, 2 * height
+    gradient = 12.0 * reynolds * viscosity**2 / height**3
+    drop_pa = gradient * length * DENSITY_KG_M3 * SPEED_M_S**2
+    ends = [{"name": "inlet", "pressure_pa": drop_pa}, {"name": "outlet", "pressure_pa": 0.0}]
+    case = open_channel(
+        walls=[],
+        openings=ends,
+        geometry={"options": {"length": length, "height": height, "width": 1, "ends": "open"}},
+        fluid={"kinematic_viscosity_m2_s": viscosity * SPACING_M * SPEED_M_S},
+        lattice={"collision": "trt", "equilibrium": "incompressible"} | lattice,
+        compute={"backend": "cpu", "streaming": streaming},
+    )
+    simulation = simulate(case)
+    x, y = simulation.nodes.coordinates(np.arange(simulation.header.n_nodes)).T[:2].astype(float)
+    x, y = x - x.min() + 0.5, y - y.min() + 0.5
+    profile = gradient / (2.0 * viscosity) * y * (height - y) * SPEED_M_S
+    simulation.set_velocity_m_s(np.stack((profile, 0.0 * y, 0.0 * y), axis=1))
+    simulation.set_pressure_pa(drop_pa * (1.0 - x / length))
+    simulation.advance(round(height**2 / viscosity / 5.0))
+    along, across = simulation.velocity_m_s()[:, :2].T
+    found = along[np.rint(x - 0.5) == height].mean() / profile[np.rint(x - 0.5) == height].mean()
+    told = [state.flow_rate_m3_s for state in simulation.openings().values()]
+    return found, np.abs(across[x < 1.0]).max() / profile.mean(), told
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+def test_a_developed_flow_with_inertia_enters_through_a_pressure(streaming):
+    """Measured: 0.990; 0.85 without what inflow convects, and 0.11 of the mean velocity across the channel."""
+    found, across, told = with_inertia(40.0, 20, 0.56, streaming)
+    assert found == pytest.approx(1.0, abs=0.012) and across < 0.02
+    assert told[0] == pytest.approx(told[1], rel=1e-3)
+
+
+@pytest.mark.night
+@pytest.mark.parametrize("collision", ["trt", "bgk", "mrt", "regularised"])
+@pytest.mark.parametrize(
+    ("reynolds", "height", "tau"), [(13.0, 20, 0.6), (40.0, 40, 0.53), (100.0, 40, 0.55), (300.0, 60, 0.53)]
+)
+def test_collisions_of_all_kinds_let_it_enter(collision, reynolds, height, tau):
+    """Measured: 0.967 of Poiseuille's flow with bgk and 1.021 with trt at 300, 0.973 to 0.999 elsewhere."""
+    found, _, _ = with_inertia(reynolds, height, tau, collision=collision)
+    assert found == pytest.approx(1.0, abs=0.04)
+
+
 @pytest.mark.parametrize(
     ("equilibrium", "kind", "reynolds", "is_told"),
     [
-        ("compressible", "pressure_pa", 13.0, True),
-        ("compressible", "pressure_pa", 8.0, False),
-        ("compressible", "pressure_pa", -13.0, False),
-        ("compressible", "velocity_m_s", 13.0, False),
-        ("stokes", "pressure_pa", 13.0, False),
+        ("compressible", "pressure_pa", 20.0, True),
+        ("compressible", "pressure_pa", 13.0, False),
+        ("compressible", "pressure_pa", -20.0, False),
+        ("compressible", "velocity_m_s", 20.0, False),
+        ("stokes", "pressure_pa", 20.0, False),
     ],
 )
-def test_fluid_that_a_pressure_lets_in_faster_than_creeping_is_told(equilibrium, kind, reynolds, is_told, tmp_path):
-    """A channel of 20 by 40 voxels started from Poiseuille's flow carries 0.988 of it in the end at a Reynolds number
-    of 13, 0.846 at 40, and on twice as many voxels 0.852."""
+def test_fluid_that_a_pressure_lets_in_on_few_voxels_is_told(equilibrium, kind, reynolds, is_told, tmp_path):
+    """A channel of 20 voxels carries 0.975 of Poiseuille's flow at a Reynolds number of a voxel of 5."""
     openings = [{"name": "inlet", kind: 1e-4}, {"name": "outlet", "pressure_pa": 0.0}]
     case = open_channel(openings=openings, lattice={"collision": "trt", "equilibrium": equilibrium})
     simulation = simulate(case, 0)
@@ -211,6 +257,5 @@ def test_fluid_that_a_pressure_lets_in_faster_than_creeping_is_told(equilibrium,
     for name, rate in {"inlet": rate_m3_s, "outlet": abs(rate_m3_s)}.items():
         states[name] = {"kind": name, "flow_rate_m3_s": rate, "mean_pressure_pa": 0.0, "area_m2": 1.0}
     told = [line for line in OpeningSeries(simulation, tmp_path, None).lines({"openings": states}) if "warning" in line]
-    assert [f"inlet lets fluid in by its pressure at a Reynolds number of {reynolds:.3g}" in line for line in told] == (
-        [True] if is_told else []
-    )
+    of_voxel = f"inlet lets fluid in by its pressure at a Reynolds number of a voxel of {reynolds / HEIGHT:.3g}"
+    assert [of_voxel in line for line in told] == ([True] if is_told else [])

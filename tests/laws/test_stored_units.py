@@ -16,6 +16,8 @@ from muphy_lb.operators import (
     VELOCITY,
     macroscopic,
     openings,
+    reflected_shares,
+    reflection,
 )
 from tests.laws.collisions import Case, N, before, by_node, cases, plain
 from tests.laws.walled import after_walls, random_walls
@@ -85,7 +87,20 @@ def test_what_comes_through_an_opening_scales_with_the_unit(lattice, kind, equil
     of_value, of_momentum = (UNIT, 1.0) if kind == PRESSURE else (1.0, UNIT)
     one, scaled = (openings(equilibrium).compile(lattice, precision, plain) for precision in (FP64, SCALED))
     for f, k, v, m, *u in zip(outgoing, q, value, momentum, *velocity, strict=True):
-        assert scaled(UNIT * f, k, kind, of_value * v, of_momentum * m, *u) == UNIT * one(f, k, kind, v, m, *u)
+        for inward in ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)):
+            found = scaled(UNIT * f, k, kind, of_value * v, of_momentum * m, inward, *u)
+            assert found == UNIT * one(f, k, kind, v, m, inward, *u)
+
+
+@TWO_LATTICES
+@EVERY_EQUILIBRIUM
+def test_what_a_plane_reflects_scales_with_the_unit(lattice, equilibrium):
+    outgoing, q, value, momentum, velocity = links(lattice)
+    shares = tuple(reflected_shares(1.2).tolist())
+    one, scaled = (reflection(equilibrium).compile(lattice, precision, plain) for precision in (FP64, SCALED))
+    for f, k, v, m, u in zip(outgoing, q, value, momentum, velocity[0], strict=True):
+        leaving = np.array([f, m, u, f * m])
+        assert scaled(UNIT * leaving, shares, k, UNIT * v) == UNIT * one(leaving, shares, k, v)
 
 
 def test_what_a_wall_returns_scales_with_the_unit():

@@ -15,11 +15,36 @@ from muphy_lb.domain import ROW, WARP
 from muphy_lb.operators.unroll import unroll
 
 
+@node_jit
+def read(buffer, links, link, n_links, real):
+    """The population that leaves through a link, and those reflected beside it."""
+    return (
+        real(buffer[links.outgoing[link]]),
+        real(buffer[links.reflected[link]]),
+        real(buffer[links.reflected[n_links + link]]),
+        real(buffer[links.reflected[2 * n_links + link]]),
+    )
+
+
+@node_jit
+def shares_of(links, k):
+    """The shares of opening k."""
+    s = links.shares
+    return s[5 * k], s[5 * k + 1], s[5 * k + 2], s[5 * k + 3], s[5 * k + 4]
+
+
+@node_jit
+def inward_of(links, k):
+    """The normal of opening k if it reflects."""
+    return links.inward[3 * k], links.inward[3 * k + 1], links.inward[3 * k + 2]
+
+
 @cache
-def links(openings_operator, node_operator, lattice, precision):
+def links(openings_operator, node_operator, reflection_operator, lattice, precision):
     """Compute the incoming population of every opening link, node after node."""
     condition = openings_operator.compile(lattice, precision, node_jit)
     at_node = node_operator.compile(lattice, precision, node_jit)
+    reflected = reflection_operator.compile(lattice, precision, node_jit)
     q_count, real, unit = lattice.q, precision.real, precision.real(precision.unit)
 
     @sweep_jit
@@ -36,10 +61,10 @@ def links(openings_operator, node_operator, lattice, precision):
                     continue
                 k = links.opening[link]
                 kind, value = links.kind[k], unit * links.value[k]
-                leaving, momentum = links.shares[4 * k] * buffer[links.outgoing[link]], links.momentum[link]
-                for i in range(3):
-                    leaving += links.shares[4 * k + 1 + i] * buffer[links.reflected[i * n_links + link]]
-                target[links.incoming[link]] = condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz)
+                leaving = read(buffer, links, link, n_links, real)
+                shares, q, momentum = shares_of(links, k), links.q[link], links.momentum[link]
+                inward, leaving = inward_of(links, k), reflected(leaving, shares, q, value)
+                target[links.incoming[link]] = condition(leaving, q, kind, value, momentum, inward, ux, uy, uz)
 
     return skeleton
 
@@ -65,8 +90,8 @@ def link_fluxes(operators, lattice, precision, computes_entering):
                 k = links.opening[link]
                 kind, value = links.kind[k], unit * links.value[k]
                 if computes_entering:
-                    momentum = links.momentum[link]
-                    entering = storage(condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz))
+                    momentum, inward = links.momentum[link], inward_of(links, k)
+                    entering = storage(condition(leaving, links.q[link], kind, value, momentum, inward, ux, uy, uz))
                     entering = leaving if is_closed else entering
                 flux[link] = np.float64(entering) * per_unit - np.float64(leaving) * per_unit
                 both = real(leaving) + real(entering)

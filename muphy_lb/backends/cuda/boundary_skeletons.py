@@ -17,12 +17,37 @@ LINK_NODES = 32
 SUM_BLOCKS, SUM_THREADS, FEEDBACK_THREADS = 16, 128, 32
 
 
+@device_jit
+def read(buffer, links, link, n_links, real):
+    """The population that leaves through a link, and those reflected beside it."""
+    return (
+        real(buffer[links.outgoing[link]]),
+        real(buffer[links.reflected[link]]),
+        real(buffer[links.reflected[n_links + link]]),
+        real(buffer[links.reflected[2 * n_links + link]]),
+    )
+
+
+@device_jit
+def shares_of(links, k):
+    """The shares of opening k."""
+    s = links.shares
+    return s[5 * k], s[5 * k + 1], s[5 * k + 2], s[5 * k + 3], s[5 * k + 4]
+
+
+@device_jit
+def inward_of(links, k):
+    """The normal of opening k if it reflects."""
+    return links.inward[3 * k], links.inward[3 * k + 1], links.inward[3 * k + 2]
+
+
 @cache
-def links(openings_operator, node_operator, lattice, precision):
+def links(openings_operator, node_operator, reflection_operator, lattice, precision):
     """Compute the incoming population of every opening link. A block first computes the velocities of ``LINK_NODES``
     nodes and then one link per thread: a thread that looped over all links of a node would wait for memory at each."""
     condition = openings_operator.compile(lattice, precision, device_jit)
     at_node = node_operator.compile(lattice, precision, device_jit)
+    reflected = reflection_operator.compile(lattice, precision, device_jit)
     q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)
 
     @kernel_jit
@@ -42,11 +67,11 @@ def links(openings_operator, node_operator, lattice, precision):
         for link in range(links.start[first] + thread, links.start[min(first + LINK_NODES, n_nodes)], cuda.blockDim.x):
             k, own = links.opening[link], links.owner[link] - first
             kind, value = links.kind[k], unit * links.value[k]
-            leaving, momentum = links.shares[4 * k] * real(buffer[links.outgoing[link]]), links.momentum[link]
-            for i in range(3):
-                leaving += links.shares[4 * k + 1 + i] * real(buffer[links.reflected[i * n_links + link]])
+            leaving = read(buffer, links, link, n_links, real)
+            shares, q, momentum = shares_of(links, k), links.q[link], links.momentum[link]
+            inward, leaving = inward_of(links, k), reflected(leaving, shares, q, value)
             ux, uy, uz = velocity[0, own], velocity[1, own], velocity[2, own]
-            entering = condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz)
+            entering = condition(leaving, q, kind, value, momentum, inward, ux, uy, uz)
             own_leaving = buffer[links.outgoing[link]]
             target[links.incoming[link]] = own_leaving if closed[own] else storage(entering)
 
@@ -75,8 +100,8 @@ def link_fluxes(operators, lattice, precision, computes_entering):
                 k = links.opening[link]
                 kind, value = links.kind[k], unit * links.value[k]
                 if computes_entering:
-                    momentum = links.momentum[link]
-                    computed = condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz)
+                    momentum, inward = links.momentum[link], inward_of(links, k)
+                    computed = condition(leaving, links.q[link], kind, value, momentum, inward, ux, uy, uz)
                     entering = leaving if is_closed else real(storage(computed))
                 flux[link] = float(entering) * per_unit - float(leaving) * per_unit
                 of_plane = density(leaving + entering, links.q[link], kind, value, ux, uy, uz)

@@ -277,12 +277,12 @@ def outflow(backend, field, value, target, links: records.OutflowArrays, queue):
     return fill
 
 
-def _leaving(backend, buffer, links: records.LinkArrays):
+def _leaving(backend, reflection, buffer, links: records.LinkArrays):
     """The population that the condition of every link reflects."""
-    shares = links.shares.reshape(-1, 4)[links.opening].T
+    shares = links.shares.reshape(-1, 5)[links.opening].T
     read = np.concatenate((links.outgoing[None], links.reflected.reshape(3, -1)))
-    terms = shares * backend.loaded(buffer[read])
-    return ((terms[0] + terms[1]) + terms[2]) + terms[3]
+    value = links.value[links.opening]
+    return reflection.reference(backend.loaded(buffer[read]), shares, links.q, value, backend.lattice)
 
 
 def _entering(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values, leaving):
@@ -291,7 +291,8 @@ def _entering(backend, operators, buffers: records.LinkBuffers, links: records.L
 
     def entering():
         is_closed, condition, velocity = _at_links(backend, at_node, buffers.state, links, values)
-        opened = openings.reference(leaving(), links.q, condition, links.momentum, velocity, backend.lattice)
+        inward = links.inward.reshape(-1, 3)[links.opening].T
+        opened = openings.reference(leaving(), links.q, condition, links.momentum, inward, velocity, backend.lattice)
         return np.where(is_closed, buffers.leaving[links.outgoing], backend.stored(opened))
 
     return entering
@@ -308,8 +309,9 @@ def _at_links(backend, at_node, state, links: records.LinkArrays, values):
 
 def links(backend, operators, buffers: records.LinkBuffers, links: records.LinkArrays, values):
     """target[incoming] = condition(buffer[outgoing], ...)."""
-    leaving = partial(_leaving, backend, buffers.leaving, links)
-    entering = _entering(backend, operators, buffers, links, values, leaving)
+    *condition, reflection = operators
+    leaving = partial(_leaving, backend, reflection, buffers.leaving, links)
+    entering = _entering(backend, condition, buffers, links, values, leaving)
 
     def fill():
         buffers.entering[links.incoming] = entering()

@@ -50,7 +50,11 @@ MAX_CELL_REYNOLDS_OF_LAMBDA = 16.0
 """Largest Reynolds number of a voxel at which a flow through openings is stable where Lambda sets the rate of all odd
 moments: plug flows in channels diverge from 18 on, with vortices or without, and not at 15."""
 
-SLOW_ODD_RATE = 0.5  # of odd moments, below which that holds
+MAX_CELL_REYNOLDS_OF_INFLOW = 6.0
+"""Largest Reynolds number of a voxel at which the shortest waves decay, with the same collisions, at the plane of a
+pressure through which fluid enters: linearised steps grow from 6 on, for relaxation times of 0.51 to 0.56."""
+
+SLOW_ODD_RATE = 0.5  # of odd moments, below which both hold
 
 MAX_CELL_REYNOLDS_WITHOUT_EDDIES = {"bgk": (25.0, 40.0), "regularised": (20.0, 30.0)}
 """Largest Reynolds number of a voxel at which streams with vortices through openings stay without an eddy viscosity, by
@@ -186,10 +190,13 @@ def wants_zones(case: Case, relaxation_time: float, cell_reynolds: float | None)
     """Whether the openings of a case have zones (:mod:`muphy_lb.operators.opening_zone`): the Reynolds number of a
     voxel is large, or would be with the largest velocity for which errors of compressibility are small, if the case
     tells none; a creeping flow needs none."""
+    most = MAX_CELL_REYNOLDS
     if cell_reynolds is None:
         cell_reynolds = MAX_FASTEST / viscosity(relaxation_time, CS2)
+        if _odd_rate_of_lambda(case.lattice, relaxation_time) < SLOW_ODD_RATE:
+            most = MAX_CELL_REYNOLDS_OF_INFLOW
     is_creeping = case.lattice.equilibrium == STOKES.name
-    return bool(case.openings) and not is_creeping and cell_reynolds > MAX_CELL_REYNOLDS
+    return bool(case.openings) and not is_creeping and cell_reynolds > most
 
 
 def what_diverges(case: Case, tau: float, units: Units, cell_reynolds: float) -> str | None:
