@@ -24,7 +24,6 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP16, PRECISIONS
-from muphy_lb.case.section import did_you_mean
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, LocalDomain, ScalarBoundary, ScalarSet
 from muphy_lb.domain.links import is_wall
 from muphy_lb.engine.transfers import NeighbourValues
@@ -100,16 +99,6 @@ def scalar_boundary(
     courses = {number: each.course for number, each in enumerate(found) if each.course is not None}
     levels = {number: each.level for number, each in enumerate(found) if np.isfinite(each.level)}
     return ScalarBoundary(kind, value.astype(float), len(header.walls), factor.astype(float), courses, levels)
-
-
-def fixed_at(header: GeometryHeader, values: Mapping[str, float], key: str) -> dict[str, Condition]:
-    """Conditions of given values at walls and openings by name. Raises InputError: a name of neither; ``key`` is the
-    key of the case with the values."""
-    known = [*(opening.name for opening in header.openings), *(wall.name for wall in header.walls)]
-    for name in values:
-        if name not in known:
-            raise InputError(f"{key} names {name!r}, which is no opening and no wall; {did_you_mean(name, known)}")
-    return {name: Condition(FIXED, value) for name, value in values.items()}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from math import inf
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.run.criteria import FLOW_QUANTITIES, SteadyWatch
-from muphy_lb.run.openings import balance_of
+from muphy_lb.run.openings import balance_of, is_telling
 
 UNSETTLED = 0.01
 """Change of a frozen flow, over its flow rates or its mean speed, that may have been still to come without a word."""
@@ -61,16 +61,25 @@ class FrozenFlow(Observer):
         view, after_s = self._view, self._view.case.run.frozen_after_s or 0.0
         if view.step_number < view.frozen_from:
             return ()
-        to_come, balance = self._to_come(), None if view.beat else balance_of(view)
+        to_come, off = self._to_come(), self._off_balance()
         found = f"about {100.0 * to_come:.2g} % of change of its flow rates or mean speed were still to come"
         if not UNSETTLED < to_come < inf:
-            if balance is None or not abs(balance.imbalance) > UNSETTLED:
+            if not off > UNSETTLED:
                 return ()
-            found = f"what left was {100.0 * abs(balance.imbalance):.2g} % off what entered, and is so for good"
+            found = f"what left was {100.0 * off:.2g} % off what entered, and is so for good"
         return (
             f"the flow was frozen after {after_s:.4g} s, when {found}; set run.frozen_after_s = {2.0 * after_s:.4g}, or"
             " later",
         )
+
+    def _off_balance(self) -> float:
+        """Difference of what enters and what leaves over the larger of them, where both must agree, on rank 0; 0
+        elsewhere. Collective."""
+        view = self._view
+        if view.beat or not all(physics.keeps_balance for physics in view.physics):
+            return 0.0
+        balance, mean_speed = balance_of(view), view.health().mean_speed
+        return abs(balance.imbalance) if balance and is_telling(view, balance, mean_speed) else 0.0
 
     def state(self) -> dict:
         """The last look, and what had changed."""

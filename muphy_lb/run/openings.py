@@ -101,3 +101,14 @@ def balance_of(view: FlowView) -> Balance | None:
     """The present balance of the openings, on rank 0; None without openings; collective."""
     states = view.openings() if view.header.openings else None
     return Balance.of_rates(view, {name: state.flow_rate_m3_s for name, state in states.items()}) if states else None
+
+
+LEAST_CROSSING = 1e-3
+"""Mean speed across openings over that inside, below which their balance tells of rounding and sound alone."""
+
+
+def is_telling(view: FlowView, balance: Balance, mean_speed: float) -> bool:
+    """Whether openings let through enough of what flows inside, at a mean speed [voxels per time step], for their
+    balance to judge the flow; a vessel with one opening and a lid that moves does not."""
+    least = view.units.flow_rate_to_si(LEAST_CROSSING * mean_speed * sum(frame.area for frame in view.frames))
+    return not max(balance.inflow_m3_s, balance.outflow_m3_s) < least

@@ -18,7 +18,7 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, PeriodMean, Steadiness
-from muphy_lb.run.openings import Balance, balance_of
+from muphy_lb.run.openings import Balance, balance_of, is_telling
 from muphy_lb.setup.advice.plausibility import WHOLE
 from muphy_lb.setup.advice.stability import cause_and_remedy
 from muphy_lb.setup.waveforms import longest_period_s
@@ -104,6 +104,7 @@ class Findings:
         walls_rule: ``lattice.walls`` of the case.
         becomes_steady: whether the flow can become steady, or repeat itself.
         is_driven: whether a waveform drives it.
+        is_crossed: whether more than next to nothing of what flows inside crosses the openings.
         stopped_by: what has ended the run before its end; empty if nothing has.
     """
 
@@ -117,7 +118,13 @@ class Findings:
     walls_rule: str = HALF_WAY
     becomes_steady: bool = True
     is_driven: bool = False
+    is_crossed: bool = True
     stopped_by: str = ""
+
+    @property
+    def kept(self) -> Balance | None:
+        """The balance, where it judges the flow."""
+        return self.balance if self.keeps_balance and self.is_crossed else None
 
     @property
     def asked(self) -> Steadiness | None:
@@ -207,6 +214,7 @@ def _found(view: FlowView, observers: Sequence[Observer], stopped_by: str) -> Fi
         walls_rule=case.lattice.walls,
         becomes_steady=all(physics.becomes_steady for physics in view.physics),
         is_driven=longest_period_s(case) > 0.0,
+        is_crossed=balance is None or is_telling(view, balance, health.mean_speed),
         stopped_by=stopped_by,
     )
 
@@ -235,9 +243,9 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
         yield f"the run was stopped by {findings.stopped_by} before its end; go on with: {go_on}"
     if asked and not asked.is_reached:
         yield f"the flow is NOT {asked.word}: {asked}; go on with: {go_on}"
-    is_kept = findings.keeps_balance and balance is not None
-    if balance and is_kept and asked and asked.word == STEADY and abs(balance.imbalance) > LARGEST_IMBALANCE:
-        text = _missing(balance)
+    kept = findings.kept
+    if kept and asked and asked.word == STEADY and abs(kept.imbalance) > LARGEST_IMBALANCE:
+        text = _missing(kept)
         if asked.is_reached:
             remedy = f"go on with run.steady_tolerance = {asked.tolerance / 10.0:.1g} to see whether it stays"
             if findings.walls_rule != HALF_WAY:
@@ -246,9 +254,9 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
         yield text
     # A flow that may become steady, which the case does not check, misses more than walls lose.
     is_unwatched = findings.becomes_steady and not asked and not findings.is_driven
-    if balance and is_kept and is_unwatched and not abs(balance.imbalance) <= LARGEST_UNWATCHED_IMBALANCE:
+    if kept and is_unwatched and not abs(kept.imbalance) <= LARGEST_UNWATCHED_IMBALANCE:
         yield (
-            f"{_missing(balance)}: the flow is still starting, or loses fluid at its walls; go on with: {go_on}; with"
+            f"{_missing(kept)}: the flow is still starting, or loses fluid at its walls; go on with: {go_on}; with"
             " run.steady_tolerance = 1e-4 a run ends when the flow is steady"
         )
     yield from _objections_of_the_period(findings, go_on)
@@ -268,7 +276,7 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
 
 
 def _objections_of_the_period(findings: Findings, go_on: str) -> Iterator[str]:
-    period, balance = findings.period, findings.balance
+    period, balance = findings.period, findings.kept
     if period is None:
         return
     if period.n_periods < WHOLE:
@@ -278,7 +286,7 @@ def _objections_of_the_period(findings: Findings, go_on: str) -> Iterator[str]:
         )
     elif period.n_periods < 1.0 + WHOLE or (findings.asked and not findings.asked.is_reached):
         return  # the first period holds the start; a flow that is not periodic has been objected to
-    elif balance and balance.period_s and findings.keeps_balance and abs(balance.imbalance) > LARGEST_IMBALANCE:
+    elif balance and balance.period_s and abs(balance.imbalance) > LARGEST_IMBALANCE:
         yield (
             f"over the last period of {balance.period_s:.4g} s {_missing(balance)}: the flow is not periodic yet; go on"
             f" with: {go_on}"

@@ -323,7 +323,7 @@ def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
     if longest > LONG_RELAXATION_TIME >= tau and plan.case.lattice.collision == BGK.name:
         yield (
             f"the law of the viscosity reaches a relaxation time of {longest:.4g}: above {LONG_RELAXATION_TIME:g} bgk"
-            " falsifies the flow, by a tenth at 5 and by half at 40; set lattice.collision = 'trt'"
+            " falsifies the flow, by a tenth at 5 and two fifths at 44; set lattice.collision = 'trt'"
         )
     if (numerics.mach or 0.0) > GOOD_MACH:
         yield f"the Mach number {numerics.mach:.3g} is above {GOOD_MACH} (compressible): {_remedy(plan)}"

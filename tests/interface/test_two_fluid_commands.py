@@ -157,6 +157,12 @@ def test_a_reservoir_ahead_of_a_porous_plate_is_told(typed, tmp_path, capsys):
         told = capsys.readouterr().out
         assert ("a reservoir lies between the rock and the porous plate" in told) == is_told
         assert "the rock begins at a saturation of the first fluid of 0.9" in told  # two of thirty columns
+    case["openings"] = [
+        {"name": "outlet", "pressure_pa": 0.0, "second_fluid": 1.0},
+        {"name": "inlet", "pressure_pa": 0.0, "blocks_second": True},
+    ]
+    typed(case, "drainage", "--pressures", "0.001", "--overwrite")  # layers lie at the inlet alone, which is the plate
+    assert "a reservoir lies between the rock and the porous plate" in capsys.readouterr().out
 
 
 def test_relative_permeabilities_are_those_of_mean_flows_and_the_mean_gradient():

@@ -103,10 +103,11 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
     fluids = displacement_of(case, "drainage")
     inlet, outside_pa = _openings(case, fluids, curve)
     layers, ends = (case.geometry.options.get(f"reservoir_{name}") for name in ("layers", "ends"))
-    if curve is BY_PRESSURE and layers and ends != AT_INLET:
+    if curve is BY_PRESSURE and layers and (ends, inlet) != (AT_INLET, AT_INLET):
         say(
             "warning: a reservoir lies between the rock and the porous plate; once the second fluid comes through, it"
-            " fills that, and the first one has no way out any more: give geometry.options.reservoir_ends = 'inlet'"
+            " fills that, and the first one has no way out any more: give geometry.options.reservoir_ends = 'inlet',"
+            " and let the second fluid enter there"
         )
     if curve is BY_PRESSURE:
         case = as_case(case, [as_override(f"openings.{inlet}.pressure_pa", points[0])])

@@ -1,19 +1,17 @@
 """Surface tension where the surface meets walls at a given contact angle, which is measured through the liquid.
 
-The plane of the surface in an interface cell at a wall: below it, the cell and its neighbours along the wall hold
-the liquid that they do. Neighbours along the line where surface and wall meet do not count: that line is curved.
-
-Away from walls the curvature is that of :mod:`muphy_lb.physics.free_surface.capillarity`. In an interface cell at a
-wall that the surface is not parallel to, the paraboloid has to have the slope of the contact angle where it meets the
-wall, as the height functions of Afkhami and Bussmann (Int. J. Numer. Methods Fluids 57, 453, 2008) have: a row of large
-weight in its normal equations. The curvature there tells how far the surface is from the contact angle, and its
+Away from walls the curvature is that of :mod:`muphy_lb.physics.free_surface.capillarity`, at walls that of
+:mod:`muphy_lb.physics.free_surface.heights` where columns tell it. In another interface cell at a wall that the surface
+is not parallel to, the paraboloid has to have the slope of the contact angle where it meets the wall, as the height
+functions of Afkhami and Bussmann (Int. J. Numer. Methods Fluids 57, 453, 2008) have: a row of large weight in its
+normal equations. The curvature there tells how far the surface is from the contact angle, and its
 pressure drives it there.
 
 The plane of such a cell is the one below which the cell *and its neighbours along the wall* hold the liquid that they
 do. Of the two cells that the surface crosses at the wall, liquid leaves the emptier one first and enters the fuller one
 first, as if the surface stood upright; the plane of one cell alone would see an edge that is not there, and the line
 where surface and wall meet would stay where it is. Full and empty neighbours that the surface would cut count as well:
-it has to go round them.
+it has to go round them. Neighbours along that line do not: it is curved.
 """
 
 import math

@@ -13,7 +13,7 @@ from muphy_lb.physics.free_surface.package import FreeSurface
 from muphy_lb.run.criteria import SteadyWatch
 from muphy_lb.run.loop import CHECKPOINTS, Run
 from muphy_lb.run.verdict import Balance, Findings, Verdict, _not_judged, _objections, statements
-from tests.channel import OPEN, open_channel, periodic_channel, simulate
+from tests.channel import BOTTOM, OPEN, TOP, open_channel, periodic_channel, simulate
 
 REACHED, MISSED = Steadiness(1e-3, 7.9e-4, True), Steadiness(1e-3, 1.8e-2, False)
 GO_ON = "muphy-lb resume out --set run.steps=200"
@@ -43,6 +43,7 @@ def objections(findings):
         replace(LEAKING, balance=Balance(1e-6, 0.1e-6), steadiness=None, becomes_steady=False),
         replace(LEAKING, balance=Balance(1e-6, 0.1e-6), steadiness=None, is_driven=True),
         replace(LEAKING, keeps_balance=False),
+        replace(LEAKING, is_crossed=False),
         replace(SOUND, balance=Balance(0.0, 0.0)),
         replace(SOUND, density_change=9.0, allowed_density_change=inf),
     ],
@@ -251,3 +252,13 @@ def test_a_run_for_a_time_that_is_not_steady_goes_on_for_a_longer_time(tmp_path)
     run = {"steps": None, "time_s": 0.2, "steady_tolerance": 1e-9}
     found = summary_of(tmp_path, open_channel(run=run))
     assert "--set run.time_s=0.4" in found["objections"][0]
+
+
+@pytest.mark.parametrize("outflow_m3_s, is_told", [(2e-20, False), (1e-9, True)])
+def test_openings_that_nothing_crosses_do_not_judge_a_flow(outflow_m3_s, is_told, tmp_path, monkeypatch):
+    """Couette's flow between open ends let out 2e-20 m3/s, by rounding: 100 % more than entered."""
+    monkeypatch.setattr("muphy_lb.run.verdict.balance_of", lambda view: Balance(0.0, outflow_m3_s))
+    walls = [BOTTOM | {"velocity_m_s": [-1e-3, 0.0, 0.0]}, TOP | {"velocity_m_s": [1e-3, 0.0, 0.0]}]
+    openings = [{"name": "inlet", "pressure_pa": 0.0}, {"name": "outlet", "pressure_pa": 0.0}]
+    _, summary = Run(simulate(open_channel(walls=walls, openings=openings)), tmp_path).execute()
+    assert any("100 % more leaves than enters" in text for text in summary["objections"]) == is_told
