@@ -203,7 +203,7 @@ def _over(backend, at, tables: tuple, nodes: NodeRange, values, registers: int |
         kernel, arguments = skeletons.over_range(at, registers), (tables, *_bounds(nodes), values)
         return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue, block=LISTED_BLOCK)
     if where.among or where.array.dtype.itemsize > 1:
-        return _over_chosen(backend, skeletons.over_chosen(at), (tables,), nodes, (values,))
+        return _over_chosen(backend, skeletons.over_chosen(at, registers), (tables,), nodes, (values,))
     return _over_words(backend, skeletons.over_words(at), nodes, (tables, *_in_words(backend, nodes), values))
 
 

@@ -53,6 +53,8 @@ from muphy_lb.physics.free_surface.cells import (
 )
 from muphy_lb.physics.free_surface.operators.exchange import GRAZING, HEAVIEST, OF_TENSION, link_node
 
+REGISTERS = 168  # of a thread in single precision: three blocks of 128 in a multiprocessor; with tension it takes 202
+
 
 @cache
 def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSURE) -> Operator:
@@ -107,7 +109,8 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (has_tension, gas))
 
-    return Operator(f"completion-{force.name}-{capillarity.name}-{gas.name}", reference, node, parameters)
+    name = f"completion-{force.name}-{capillarity.name}-{gas.name}"
+    return Operator(name, reference, node, parameters, registers=REGISTERS)
 
 
 def _complete_node(lattice, precision, jit, at, force_at, pressures):
