@@ -38,7 +38,7 @@ class Operator:
     #: knows rho_0 = 1 only.
     node: Callable
     parameters: tuple[Parameter, ...] = ()  #: what it reads, in the order of the flat tuple
-    #: registers a thread that a kernel of a GPU may have for it alone at all nodes of a range, with real numbers of 32
+    #: registers a thread that a kernel of a GPU may have for it at a range or at listed nodes, with real numbers of 32
     #: bits; None: as many as the compiler takes
     registers: int | None = None
     near: int | None = None  #: how many of the neighbours of a node it looks at, the first ones; None: all

@@ -87,6 +87,11 @@ class _Unroller(ast.NodeTransformer):
         node.body = self.statements(node.body) or [ast.Pass()]
         return node
 
+    def visit_While(self, node):
+        """The same of a loop that ends by a condition."""
+        node.test = self.visit(node.test)
+        return self.visit_For(node)
+
     def visit_If(self, node):
         """The same of a condition."""
         node.test = self.visit(node.test)

@@ -115,7 +115,9 @@ def _message_length(particles, migration: records.MigrationArrays, capacity: int
 
 
 LINK_BLOCK = WALL_BLOCK = FLUID_BLOCK = 128
-LISTED_THREADS = 1 << 16  # share the nodes of a list: some hundred for every multiprocessor of a large GPU
+LISTED_THREADS = 1 << 17
+"""Threads share the nodes of a list. They are more than run at a time: a multiprocessor runs two or three blocks of
+kernels with many registers, and blocks that are left over should have little to do."""
 FLUID_THREADS = 1 << 21  # share the warps with fluid; more than run at a time, since a thread at work waits for memory
 FILLING_BLOCKS = 1024  # of those that list nodes, as many as run at a time on a large GPU
 
@@ -201,7 +203,7 @@ def _over(backend, at, tables: tuple, nodes: NodeRange, values, registers: int |
         kernel, arguments = skeletons.over_range(at, registers), (tables, *_bounds(nodes), values)
         return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue, block=LISTED_BLOCK)
     if where.among or where.array.dtype.itemsize > 1:
-        return _over_chosen(backend, skeletons.over_chosen(at), (tables,), nodes, (values,))
+        return _over_chosen(backend, skeletons.over_chosen(at, registers), (tables,), nodes, (values,))
     return _over_words(backend, skeletons.over_words(at), nodes, (tables, *_in_words(backend, nodes), values))
 
 

@@ -296,17 +296,16 @@ def over_range(at, registers: int | None = None):
 
 
 @cache
-def over_chosen(at):
+def over_chosen(at, registers: int | None = None):
     """The same for the chosen ones among candidates."""
 
-    @kernel_jit
     def kernel(tables, candidates, values):
         for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
             n = node(candidates, i)
             if has_bit(candidates, n):
                 at(tables, n, values)
 
-    return kernel
+    return kernel_jit(kernel, registers)
 
 
 @cache

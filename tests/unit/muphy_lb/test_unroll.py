@@ -95,6 +95,20 @@ def test_nested_loops_are_unrolled():
     assert not any(isinstance(item, ast.For) for item in tree_of(unrolled))
 
 
+def test_loops_inside_one_that_ends_by_a_condition_are_unrolled():
+    def node(f):
+        total, left = 0, f[0]
+        while left:
+            for i in range(3):
+                total += f[i]
+            left -= 1
+        return total
+
+    unrolled = unroll(node)
+    assert unrolled([2, 3, 4]) == node([2, 3, 4]) == 18
+    assert not any(isinstance(item, ast.For) for item in tree_of(unrolled))
+
+
 def test_loops_inside_loops_take_the_index_outside_them():
     rows = ((np.float64(1), np.float64(0)), (np.float64(-1), np.float64(3)))
 

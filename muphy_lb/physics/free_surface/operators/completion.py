@@ -53,6 +53,8 @@ from muphy_lb.physics.free_surface.cells import (
 )
 from muphy_lb.physics.free_surface.operators.exchange import GRAZING, HEAVIEST, OF_TENSION, link_node
 
+REGISTERS = 168  # of a thread in single precision: three blocks of 128 in a multiprocessor; with tension it takes 202
+
 
 @cache
 def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSURE) -> Operator:
@@ -107,7 +109,8 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (has_tension, gas))
 
-    return Operator(f"completion-{force.name}-{capillarity.name}-{gas.name}", reference, node, parameters)
+    name = f"completion-{force.name}-{capillarity.name}-{gas.name}"
+    return Operator(name, reference, node, parameters, registers=REGISTERS)
 
 
 def _complete_node(lattice, precision, jit, at, force_at, pressures):
@@ -117,17 +120,18 @@ def _complete_node(lattice, precision, jit, at, force_at, pressures):
     (has_tension, gas), fill, real = pressures, at[FILL], precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
-    bit, behind = tuple(1 << q for q in range(lattice.q)), tuple(q - 1 for q in back)
-    zero, one, two, half, grazing, dry_below = (real(x) for x in (0, 1, 2, 0.5, GRAZING, DRY))
+    bit = tuple(1 << q for q in range(lattice.q))
+    zero, one, two, half, dry_below = (real(x) for x in (0, 1, 2, 0.5, DRY))
     heaviest, of_speed, not_held = real(HEAVIEST), real(1.5), real(NOT_HELD)
     state_at = state_node(lattice, precision, jit, COMPRESSIBLE, AFTER_COLLISION)
     normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
     link = link_node(precision, jit)
     density_of = _held_node(lattice, precision, jit, at, has_tension, gas)
-    surface_at = _surface_node(lattice, precision, jit, at, has_tension, gas)
+    surfaces_at = _surfaces_node(lattice, precision, jit, at, has_tension, gas)
+    chosen_of, distances_of = _chosen_node(lattice, precision, jit), _distances_node(lattice, precision, jit)
 
     def complete(populations, neighbours, n, parameters, is_liquid, beside):
-        (arriving, leaving), (dry, wet, liquid) = populations, beside
+        (arriving, leaving), (dry, wet, liquid, shares) = populations, beside
         share = one if is_liquid else parameters[fill][n]
         is_dry = share < dry_below
         if (wet == 0) if is_dry else (dry == 0):
@@ -139,21 +143,25 @@ def _complete_node(lattice, precision, jit, at, force_at, pressures):
         weight, place = fx * nx + fy * ny + fz * nz, distance_of(share, nx, ny, nz)
         if is_dry:
             return 0, density_of(n, parameters, weight * place)
+        chosen = chosen_of(dry, liquid, (nx, ny, nz))
+        if chosen == 0:
+            return 0, not_held
+        found = surfaces_at(is_liquid, n, neighbours, parameters, chosen)
+        distances = distances_of(chosen if is_liquid else 0, shares, place, (nx, ny, nz))
         _, ux, uy, uz, _, _, _ = state_at(leaving, (fx, fy, fz))
         square, heavy = of_speed * (ux * ux + uy * uy + uz * uz), real(math.sqrt(fx * fx + fy * fy + fz * fz))
         changed, gained, weights = 0, zero, zero
         for k in range(n_neighbours):
-            across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
             if dry >> k & 1:
                 weights += w[k + 1]
-            if dry >> k & 1 and liquid >> behind[k + 1] & 1 and across > grazing:
+            if chosen >> k & 1:
+                across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
                 along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
                 force = cx[k + 1] * fx + cy[k + 1] * fy + cz[k + 1] * fz
-                deviation, bound, borne = surface_at(is_liquid, n, neighbours[k], parameters)
+                (deviation, bound, borne), distance = found[k], distances[k]
                 even, slope = link(along, across, force, weight, (deviation, ux, uy, uz, square))
-                distance = place
                 if is_liquid:
-                    distance = across + distance_of(parameters[fill][neighbours[k]], nx, ny, nz)
+                    distance = across + distance
                 middle, slope, most, distance = (
                     half * across,
                     borne * slope,
@@ -162,9 +170,9 @@ def _complete_node(lattice, precision, jit, at, force_at, pressures):
                 )
                 drop = even - slope * (middle + distance) - half * (arriving[k + 1] + leaving[back[k + 1]]) / w[k + 1]
                 drop = min(max(drop * (middle - distance) / (middle + distance), -most), most)
-                found = two * w[k + 1] * (even + slope * (middle - distance) + drop) - leaving[k + 1]
-                gained += found - arriving[back[k + 1]]
-                arriving[back[k + 1]] = found
+                completed = two * w[k + 1] * (even + slope * (middle - distance) + drop) - leaving[k + 1]
+                gained += completed - arriving[back[k + 1]]
+                arriving[back[k + 1]] = completed
                 changed |= bit[back[k + 1]]
         return changed, -gained / weights if is_liquid else not_held
 
@@ -192,23 +200,69 @@ def _node(lattice, precision, jit, at, force_at, pressures):
 
 
 def _beside_node(jit, count: int, precision, at):
-    """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is dry, where it is wet, and
-    where it is liquid. All of them are read before anything follows from one, so that a GPU waits for memory once."""
-    cell, fill, dry_below = at[CELL], at[FILL], precision.real(DRY)
+    """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is dry, where it is wet, and where it
+    is liquid, and the fillings of all. They are read before anything follows from one, so that a GPU waits for memory
+    once."""
+    cell, fill, zero, dry_below = at[CELL], at[FILL], precision.real(0), precision.real(DRY)
 
     def beside(neighbours, parameters):
         dry, wet, liquid = 0, 0, 0
+        kinds = [0] * count
+        shares = [zero] * count
         for k in range(count):
-            kind, share = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
-            if kind & INTERFACE and share < dry_below:
+            kinds[k], shares[k] = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+        for k in range(count):
+            kind = kinds[k]
+            if kind & INTERFACE and shares[k] < dry_below:
                 dry |= 1 << k
             elif kind & FLUID:
                 wet |= 1 << k
                 if kind & LIQUID:
                     liquid |= 1 << k
-        return dry, wet, liquid
+        return dry, wet, liquid, shares
 
-    return jit(beside)
+    return jit(unroll(beside))
+
+
+def _chosen_node(lattice, precision, jit):
+    """Node function ``(dry, liquid, normal)`` -> bit k set where what arrives from neighbour k is completed."""
+    _, cx, cy, cz = constants(lattice, precision)
+    behind, n_neighbours = tuple(int(q) - 1 for q in lattice.opposite), lattice.q - 1
+    grazing = precision.real(GRAZING)
+
+    def chosen_of(dry, liquid, normal):
+        (nx, ny, nz), chosen = normal, 0
+        for k in range(n_neighbours):
+            across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
+            if dry >> k & 1 and liquid >> behind[k + 1] & 1 and across > grazing:
+                chosen |= 1 << k
+        return chosen
+
+    return jit(unroll(chosen_of))
+
+
+def _distances_node(lattice, precision, jit):
+    """Node function ``(chosen, shares, place, normal)`` -> distances of the surface from the chosen neighbours, and
+    ``place`` for others. One copy of the code serves all links: eighteen would not fit into the caches of a GPU."""
+    bit, n_neighbours, zero = tuple(1 << q for q in range(lattice.q)), lattice.q - 1, precision.real(0)
+    distance_of = distance_node(precision, jit)
+
+    def distances_of(chosen, shares, place, normal):
+        nx, ny, nz = normal
+        distances = [place] * n_neighbours
+        while chosen:
+            first, share = chosen & -chosen, zero
+            for k in range(n_neighbours):
+                if first == bit[k]:
+                    share = shares[k]
+            distance = distance_of(share, nx, ny, nz)
+            for k in range(n_neighbours):
+                if first == bit[k]:
+                    distances[k] = distance
+            chosen ^= first
+        return distances
+
+    return jit(unroll(distances_of))
 
 
 def _held_node(lattice, precision, jit, at, has_tension: bool, gas: Operator):
@@ -226,9 +280,10 @@ def _held_node(lattice, precision, jit, at, has_tension: bool, gas: Operator):
     return jit(lambda n, parameters, lift: density(n, parameters, lift) + parameters[ahead][n])
 
 
-def _surface_node(lattice, precision, jit, at, has_tension: bool, gas: Operator):
-    """Node function ``(is_liquid, n, m, parameters)`` of a wet and a dry cell -> density of the pressure at the surface
-    between them less 1, its bound by surface tension, and how far the surface bears the body force."""
+def _surfaces_node(lattice, precision, jit, at, has_tension: bool, gas: Operator):
+    """Node function ``(is_liquid, n, neighbours, parameters, chosen)`` -> density of the pressure at the surface, less
+    1, between a wet cell and each chosen dry one, its bound by surface tension, and how far the surface bears the body
+    force; of other neighbours something else. All is read before anything follows from it."""
     support, gas_at, real = at[SUPPORT], gas.node(lattice, precision, jit, at), precision.real
     zero, half, of_tension, share = real(0), real(0.5), real(OF_TENSION), real(1 / SUPPORTED)
     ahead = at[TENSION_AHEAD] if has_tension else 0
@@ -246,7 +301,17 @@ def _surface_node(lattice, precision, jit, at, has_tension: bool, gas: Operator)
             borne = min(borne, int(parameters[support][n]))
         return gas_at(m, parameters) + tension, of_tension * abs(tension), real(borne) * share
 
-    return jit(surface)
+    surface = jit(surface)
+    n_neighbours, nothing = lattice.q - 1, (zero, zero, zero)
+
+    def surfaces(is_liquid, n, neighbours, parameters, chosen):
+        found = [nothing] * n_neighbours
+        for k in range(n_neighbours):
+            m = neighbours[k] if chosen >> k & 1 else n
+            found[k] = surface(is_liquid, n, m, parameters)
+        return found
+
+    return jit(unroll(surfaces))
 
 
 @cache

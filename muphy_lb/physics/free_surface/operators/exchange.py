@@ -348,28 +348,26 @@ def _loosened_node(lattice, precision, jit, at, capillarity: Operator):
 
 def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Operator, Operator]):
     """The node function; returns the bits of the populations that it has changed."""
-    how = lattice, precision, jit
+    how, scheme = (lattice, precision, jit), scheme_of(pressures[0])
     (capillarity, gas), cell, mass, of_speed = pressures, at[CELL], at[MASS], precision.real(1.5)
-    state_at, n_neighbours = state_node(*how, COMPRESSIBLE, AFTER_COLLISION), lattice.q - 1
-    scheme = scheme_of(capillarity)
-    gas_at, tension_at = gas.node(*how, at), capillarity.node(*how, at)
+    state_at, outcome_of = state_node(*how, COMPRESSIBLE, AFTER_COLLISION), _outcome_node(*how, scheme.hysteresis)
+    gas_at, tension_at, n_neighbours = gas.node(*how, at), capillarity.node(*how, at), lattice.q - 1
     extrapolated, keep = _last_tension_nodes(capillarity, precision, jit, at)
     held_of, loosened = _held_node(*how, at, scheme), _loosened_node(*how, at, capillarity)
-    complete, outcome_of = _complete_node(*how, at, scheme.nearest), _outcome_node(*how, scheme.hysteresis)
+    complete, plane_of = _complete_node(*how, at, scheme.nearest), _plane_node(*how, at)
 
     def cross(arriving, leaving, neighbours, n, parameters):
+        held, counts, (gas, fluid, shores) = held_of(arriving, leaving, neighbours, n, parameters)
         force = force_at(n, parameters)
         _, ux, uy, uz, _, _, _ = state_at(leaving, force)
-        now, square = tension_at(neighbours, n, parameters), ux * ux + uy * uy + uz * uz
+        now, square = tension_at(neighbours, n, parameters), of_speed * (ux * ux + uy * uy + uz * uz)
         tension = extrapolated(now, n, parameters)
         deviation = gas_at(n, parameters) + tension
-        held, counts, shores = held_of(arriving, leaving, neighbours, n, parameters)
-        state = deviation, ux, uy, uz, of_speed * square
-        changed = complete((arriving, leaving), neighbours, n, parameters, state, (*force, tension))
-        kind, changed = outcome_of(arriving, changed, held, counts, deviation, of_speed * square)
+        state, surface = (deviation, ux, uy, uz, square), plane_of(neighbours, n, parameters, (*force, tension))
+        changed = complete((arriving, leaving), (gas, fluid), n, parameters, state, (force, surface))
+        kind, changed = outcome_of(arriving, changed, held, (gas, *counts), deviation, square)
         kind = loosened(kind, neighbours, n, parameters)
-        parameters[mass][n] = held
-        parameters[cell][n] = kind
+        parameters[mass][n], parameters[cell][n] = held, kind
         for k in range(n_neighbours):
             if shores >> k & 1:
                 parameters[cell][neighbours[k]] = SHORE_NEXT
@@ -400,15 +398,15 @@ def _last_tension_nodes(capillarity: Operator, precision, jit, at):
 
 
 def _held_node(lattice, precision, jit, at, scheme: Scheme):
-    """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links, how
-    many neighbours are gas, liquid or almost full, openings, and bit k set where neighbour k becomes a shore."""
+    """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links; how
+    many neighbours are liquid or almost full, and openings; bits of those that are gas, are fluid, become shores."""
     cell, mass, fill, real = at[CELL], at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     zero, dry_below, face_of = real(0), real(DRY), _face_node(lattice, precision, jit, at, scheme)
 
     def held_of(arriving, leaving, neighbours, n, parameters):
         own, held = parameters[fill][n], parameters[mass][n]
-        n_gas, n_liquid, n_open, through, shores = 0, 0, 0, zero, 0
+        n_liquid, n_open, through, gas, fluid, shores = 0, 0, zero, 0, 0, 0
         kinds = [0] * n_neighbours
         others = [zero] * n_neighbours
         for k in range(n_neighbours):
@@ -416,6 +414,8 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
         for k in range(n_neighbours):
             kind = kinds[k]
             gained = arriving[back[k + 1]] - leaving[k + 1]
+            if kind & FLUID:
+                fluid |= 1 << k
             if kind & LIQUID:
                 n_liquid += 1
                 held += gained
@@ -429,8 +429,8 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
                 n_open += 1
                 through += gained
             elif not kind & WALL:
-                n_gas += 1
-        return held + own * through, (n_gas, n_liquid, n_open), shores
+                gas |= 1 << k
+        return held + own * through, (n_liquid, n_open), (gas, fluid, shores)
 
     return jit(unroll(held_of))
 
@@ -455,31 +455,31 @@ def _face_node(lattice, precision, jit, at, scheme: Scheme):
 
 
 def _complete_node(lattice, precision, jit, at, nearest: float):
-    """Node function ``((arriving, leaving), neighbours, n, parameters, (deviation, ux, uy, uz, square), pushed)`` that
-    completes what comes from gas; returns its bits. ``pushed``: body force, and density by surface tension."""
-    cell, real = at[CELL], precision.real
+    """Node function ``((arriving, leaving), (gas, fluid), n, parameters, (deviation, ux, uy, uz, square), pushed)``
+    that completes what comes from gas; returns its bits. ``gas, fluid``: bits of neighbours; ``pushed``: body force,
+    and the surface as of :func:`_plane_node`."""
+    real = precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
     behind, n_neighbours = tuple(q - 1 for q in back), lattice.q - 1
     zero, half, two, least, grazing = (real(x) for x in (0, 0.5, 2, nearest, GRAZING))
-    link, plane_of = link_node(precision, jit), _plane_node(lattice, precision, jit, at)
-    rest_of = _rest_node(lattice, precision, jit, at)
+    link, rest_of = link_node(precision, jit), _rest_node(lattice, precision, jit, at)
 
-    def complete(populations, neighbours, n, parameters, state, pushed):
-        (arriving, leaving), (_, ux, uy, uz, _), (fx, fy, fz, _) = populations, state, pushed
-        most, place, nx, ny, nz = plane_of(neighbours, n, parameters, pushed)
+    def complete(populations, beside, n, parameters, state, pushed):
+        (arriving, leaving), (gas, fluid), (_, ux, uy, uz, _) = populations, beside, state
+        (fx, fy, fz), (most, place, nx, ny, nz) = pushed
         weight, near = fx * nx + fy * ny + fz * nz, max(place, least)
         rest, changed = zero, 0
         if most > zero:
-            rest = rest_of(populations, neighbours, n, parameters, state, (fx, fy, fz, place, nx, ny, nz))
+            rest = rest_of(populations, fluid, n, parameters, state, (fx, fy, fz, place, nx, ny, nz))
         for k in range(n_neighbours):
-            if not parameters[cell][neighbours[k]] & (FLUID | WALL):
+            if gas >> k & 1:
                 along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
                 across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
                 force = cx[k + 1] * fx + cy[k + 1] * fy + cz[k + 1] * fz
                 even, slope = link(along, across, force, weight, state)
                 middle, slope, drop = half * across, rest * slope, zero
-                if most > zero and across > grazing and parameters[cell][neighbours[behind[k + 1]]] & FLUID:
+                if most > zero and across > grazing and fluid >> behind[k + 1] & 1:
                     drop = even - slope * (middle + place) - half * (arriving[k + 1] + leaving[back[k + 1]]) / w[k + 1]
                     drop = min(max(drop * (middle - near) / (middle + near), -most), most)
                 arriving[back[k + 1]] = two * w[k + 1] * (even + slope * (middle - place) + drop) - leaving[k + 1]
@@ -525,21 +525,21 @@ def _plane_node(lattice, precision, jit, at):
 
 
 def _rest_node(lattice, precision, jit, at):
-    """Node function ``((arriving, leaving), neighbours, n, parameters, state, (fx, fy, fz, place, nx, ny, nz))`` that
-    counts the support of a cell; returns it as a share."""
-    cell, support, real = at[CELL], at[SUPPORT], precision.real
+    """Node function ``((arriving, leaving), fluid, n, parameters, state, (fx, fy, fz, place, nx, ny, nz))`` that counts
+    the support of a cell; returns it as a share. ``fluid``: bits of neighbours."""
+    support, real = at[SUPPORT], precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     behind = tuple(q - 1 for q in back)
     zero, half, two, thinnest, grazing = (real(x) for x in (0, 0.5, 2, THINNEST, GRAZING))
     share, link = real(1 / SUPPORTED), link_node(precision, jit)
 
-    def rest_of(populations, neighbours, n, parameters, state, surface):
+    def rest_of(populations, fluid, n, parameters, state, surface):
         (arriving, leaving), (_, ux, uy, uz, _), (fx, fy, fz, place, nx, ny, nz) = populations, state, surface
         weight, borne, whole = fx * nx + fy * ny + fz * nz, zero, zero
         for k in range(n_neighbours):
             across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
-            if across > grazing and parameters[cell][neighbours[behind[k + 1]]] & FLUID:
+            if across > grazing and fluid >> behind[k + 1] & 1:
                 along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
                 force = cx[k + 1] * fx + cy[k + 1] * fy + cz[k + 1] * fz
                 even, slope = link(along, across, force, weight, state)
@@ -560,7 +560,7 @@ def _outcome_node(lattice, precision, jit, hysteresis):
     """Node function ``(f, changed, held, counts, deviation, square)`` -> what becomes of an interface cell of mass
     ``held``, and the bits of its changed populations, to which the one at rest may be added.
 
-    ``changed``: bits of those that come from gas; ``counts``: of its neighbours that are gas, liquid, openings;
+    ``changed``: bits of those that come from gas; ``counts``: bits of gas, numbers of liquid neighbours, of openings;
     ``deviation``: of the gas; ``square``: 3/2 of the square of its speed.
     """
     real = precision.real
@@ -569,16 +569,16 @@ def _outcome_node(lattice, precision, jit, hysteresis):
     stop, density_of = _stop_node(lattice, precision, jit), density_node(lattice, precision, jit)
 
     def outcome(f, changed, held, counts, deviation, square):
-        n_gas, n_liquid, n_open = counts
+        gas, n_liquid, n_open = counts
         is_stray = n_liquid == 0 and square > fastest
         if n_open > 0 and is_stray:
             stop(f, changed, deviation)
         density = density_of(f)
-        if n_gas == 0 and n_open == 0 and held < density:
+        if gas == 0 and n_open == 0 and held < density:
             f[0] -= relaxed * max(density - (one + deviation), zero)
             density = density_of(f)
             changed |= 1
-        if held > over * density or (n_gas == 0 and held > almost * density):
+        if held > over * density or (gas == 0 and held > almost * density):
             return INTERFACE | FILLED, changed
         if n_open == 0 and (held < drained * density or is_stray or (n_liquid == 0 and held < hardly * density)):
             return INTERFACE | EMPTIED, changed
