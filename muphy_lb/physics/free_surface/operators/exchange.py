@@ -37,7 +37,7 @@ or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 
 only when that is full; the other lets liquid into cells that the surface has not reached, which makes the filling of a
 moving surface rough, and its curvature differ where it advances and where it recedes: drops then lose their oscillation
 five times too fast. Cells whose fills differ by less than ``ALIKE`` lie side by side below the surface, and share their
-face as without surface tension.
+face as without surface tension, but with a contact angle: menisci in tubes would not rest.
 
 A cell without gas beside it that is not full holds a pocket of gas, which has the pressure of all gas: where that of
 the liquid is higher, the density of the cell is lowered, so that its neighbours send more than they get until it is
@@ -131,8 +131,10 @@ def scheme_of(capillarity: Operator) -> Scheme:
     """The scheme that goes with an operator of surface tension."""
     if capillarity is NO_TENSION:
         return Scheme(_level, _level_node, HYSTERESIS, NEAREST, inf)
-    almost_full = ALMOST_FULL if capillarity is CONTACT_ANGLE else inf
-    return Scheme(_steep, _steep_node, HYSTERESIS_OF_TENSION, NEAREST_OF_TENSION, almost_full)
+    of_tension = HYSTERESIS_OF_TENSION, NEAREST_OF_TENSION
+    if capillarity is CONTACT_ANGLE:
+        return Scheme(_steep, _steep_node, *of_tension, ALMOST_FULL)
+    return Scheme(_either, _either_node, *of_tension, inf)
 
 
 def _level(own, other):
@@ -156,22 +158,36 @@ def _level_node(precision, jit):
 
 
 def _steep(own, other):
-    """Wet share of a face if the surface is a plane along or across it, between cells that differ by more than
-    ``UNLIKE``; below a level surface, by less than ``ALIKE``."""
+    """Wet share of a face if the surface is a plane along or across it."""
     liquid, room = np.minimum(own, other) + SOFT, 1.0 - np.maximum(own, other) + SOFT
-    level, steep = _level(own, other), np.clip((np.abs(own - other) - ALIKE) / (UNLIKE - ALIKE), 0.0, 1.0)
-    return level + steep * (liquid / (liquid + room) - level)
+    return liquid / (liquid + room)
 
 
 def _steep_node(precision, jit):
     """Node function of :func:`_steep`."""
-    zero, one, soft, alike = (precision.real(x) for x in (0, 1, SOFT, ALIKE))
-    scale, level_of = precision.real(1.0 / (UNLIKE - ALIKE)), _level_node(precision, jit)
+    one, soft = precision.real(1), precision.real(SOFT)
 
     def share(own, other):
         liquid, room = min(own, other) + soft, one - max(own, other) + soft
+        return liquid / (liquid + room)
+
+    return jit(share)
+
+
+def _either(own, other):
+    """The same between cells that differ by more than ``UNLIKE``; below a level surface, by less than ``ALIKE``."""
+    level, steep = _level(own, other), np.clip((np.abs(own - other) - ALIKE) / (UNLIKE - ALIKE), 0.0, 1.0)
+    return level + steep * (_steep(own, other) - level)
+
+
+def _either_node(precision, jit):
+    """Node function of :func:`_either`."""
+    zero, one, alike, scale = (precision.real(x) for x in (0, 1, ALIKE, 1.0 / (UNLIKE - ALIKE)))
+    level_of, steep_of = _level_node(precision, jit), _steep_node(precision, jit)
+
+    def share(own, other):
         level, steep = level_of(own, other), min(max((abs(own - other) - alike) * scale, zero), one)
-        return level + steep * (liquid / (liquid + room) - level)
+        return level + steep * (steep_of(own, other) - level)
 
     return jit(share)
 
