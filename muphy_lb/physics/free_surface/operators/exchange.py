@@ -5,7 +5,7 @@ Comput. Sci. 4, 984 (2011). With f~ the populations that a cell stored in the st
 
     dm = sum_i A_i [f~_ibar(x + c_i) - f~_i(x)]
 
-with A = 1 beside liquid, 3/2 f - 1/4 or about a half beside interface (:func:`_level`; f: mean fill of both cells),
+with A = 1 beside liquid, 3/2 f - 1/4 or about a half beside interface (:func:`level`; f: mean fill of both cells),
 and 0 beside gas and walls; the neighbour computes the same with the other sign. A population from gas has the density
 rho_A of its pressure and the velocity of the cell itself:
 
@@ -97,14 +97,11 @@ from muphy_lb.physics.free_surface.cells import (
 )
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.operators import column
+from muphy_lb.physics.free_surface.operators.wet_shares import either, either_node, level, level_node, steep, steep_node
 
 HYSTERESIS = 1e-2  # How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011).
 HYSTERESIS_OF_TENSION = 1e-3
 """The same with surface tension: with more, an advancing surface seems more curved than a receding one."""
-ALIKE, UNLIKE = 0.3, 0.6  # difference of the fills of cells side by side along a surface, and across it
-SOFT = 1e-3
-"""Added to the liquid of the emptier and to the room of the fuller of two cells, for the share of their face that is
-wet: between a full and an empty one it is a half."""
 NEAREST = 0.15
 """Distance of the surface from the centre of its cell that is taken for smaller ones, and for surfaces on the other
 side: at 0 an extrapolation would turn a disturbance into its opposite without damping, and short waves grow where
@@ -130,66 +127,11 @@ class Scheme(NamedTuple):
 def scheme_of(capillarity: Operator) -> Scheme:
     """The scheme that goes with an operator of surface tension."""
     if capillarity is NO_TENSION:
-        return Scheme(_level, _level_node, HYSTERESIS, NEAREST, inf)
+        return Scheme(level, level_node, HYSTERESIS, NEAREST, inf)
     of_tension = HYSTERESIS_OF_TENSION, NEAREST_OF_TENSION
     if capillarity is CONTACT_ANGLE:
-        return Scheme(_steep, _steep_node, *of_tension, ALMOST_FULL)
-    return Scheme(_either, _either_node, *of_tension, inf)
-
-
-def _level(own, other):
-    """Wet share of a face below a level surface: links within a layer carry 2/3 of its flux, those to the next ones 1/6
-    each, of which gas takes none, so that a layer that is filled to f carries f with 3/2 f - 1/4. Cells move with the
-    inertia of at least half a voxel, and carry as much, unless they are almost empty; with less, waves of two voxels
-    grow."""
-    both = own + other
-    return np.minimum(np.maximum(0.75 * both - 0.25, 0.5), 10.0 * both)
-
-
-def _level_node(precision, jit):
-    """Node function of :func:`_level`."""
-    half, more, quarter, most = (precision.real(x) for x in (0.5, 0.75, 0.25, 10))
-
-    def share(own, other):
-        both = own + other
-        return min(max(more * both - quarter, half), most * both)
-
-    return jit(share)
-
-
-def _steep(own, other):
-    """Wet share of a face if the surface is a plane along or across it."""
-    liquid, room = np.minimum(own, other) + SOFT, 1.0 - np.maximum(own, other) + SOFT
-    return liquid / (liquid + room)
-
-
-def _steep_node(precision, jit):
-    """Node function of :func:`_steep`."""
-    one, soft = precision.real(1), precision.real(SOFT)
-
-    def share(own, other):
-        liquid, room = min(own, other) + soft, one - max(own, other) + soft
-        return liquid / (liquid + room)
-
-    return jit(share)
-
-
-def _either(own, other):
-    """The same between cells that differ by more than ``UNLIKE``; below a level surface, by less than ``ALIKE``."""
-    level, steep = _level(own, other), np.clip((np.abs(own - other) - ALIKE) / (UNLIKE - ALIKE), 0.0, 1.0)
-    return level + steep * (_steep(own, other) - level)
-
-
-def _either_node(precision, jit):
-    """Node function of :func:`_either`."""
-    zero, one, alike, scale = (precision.real(x) for x in (0, 1, ALIKE, 1.0 / (UNLIKE - ALIKE)))
-    level_of, steep_of = _level_node(precision, jit), _steep_node(precision, jit)
-
-    def share(own, other):
-        level, steep = level_of(own, other), min(max((abs(own - other) - alike) * scale, zero), one)
-        return level + steep * (steep_of(own, other) - level)
-
-    return jit(share)
+        return Scheme(steep, steep_node, *of_tension, ALMOST_FULL)
+    return Scheme(either, either_node, *of_tension, inf)
 
 
 ALONE = 0.1  # filling below which a cell without liquid beside it becomes gas
