@@ -90,7 +90,7 @@ def test_a_meniscus_that_climbs_between_plates_rises_as_jurin_has_it():
 
 
 @pytest.mark.night
-@pytest.mark.parametrize(("angle", "place"), [(75.0, 0.05), (60.0, 0.55), (120.0, 0.3)])
+@pytest.mark.parametrize(("angle", "place"), [(75.0, 0.05), (60.0, 0.3), (60.0, 0.55), (120.0, 0.3)])
 def test_liquid_in_a_tube_of_voxels_has_its_suction(angle, place):
     """Tubes of 6.3 voxels were off by 5 to 9 % while walls were those of their voxels; their area is that of 6.21."""
     assert suction_in_tube(6.3, angle, place, Settings(backend="cpu")) == pytest.approx(1.0, abs=0.03)

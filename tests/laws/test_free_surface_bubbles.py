@@ -10,7 +10,20 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import VELOCITY
 from muphy_lb.physics.free_surface.bubbles import VOXEL, GasLaw, region_labels, shared
-from muphy_lb.physics.free_surface.cells import BUBBLE, CELL, FILL, GAS, INTERFACE, LIQUID, MASS
+from muphy_lb.physics.free_surface.cells import (
+    BARED,
+    BUBBLE,
+    CELL,
+    EMPTIED,
+    FILL,
+    GAS,
+    INTERFACE,
+    LIQUID,
+    MASS,
+    NEEDED,
+    SHORE,
+)
+from muphy_lb.physics.free_surface.operators.conversion import INHERIT
 from muphy_lb.physics.free_surface.start import BoxRegion
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.support import random_owner, random_voxels, with_openings
@@ -127,6 +140,22 @@ def test_the_gas_of_regions_that_are_filled_is_counted():
     put_cells(flow, "\n".join(("#" * 11, "#ooo#######", "#o.o#######", "#ooo#######", "#" * 11)))
     flow.ranks.each(lambda engine: engine.actions.act(4))
     assert flow.bubbles().dissolved == 5 * VOXEL and flow.bubbles().regions.content.tolist() == [5 * VOXEL]
+
+
+@pytest.mark.parametrize("is_specified", [True, False])
+def test_liquid_that_is_bared_belongs_to_the_gas_that_vanishes_beside_it_or_else_to_that_of_its_column(is_specified):
+    """At a contact angle the plane of a column may leave liquid beside which no cell vanishes."""
+    cell, found = np.full(9, LIQUID, np.uint8), []
+    cell[0], cell[5] = SHORE | BARED, INTERFACE | EMPTIED | NEEDED
+    for _ in range(2):
+        bubble, neighbours = np.arange(9), np.arange(1, 9)
+        if is_specified:
+            INHERIT.reference(neighbours[:, None], np.array([0]), D2Q9, {CELL: cell, BUBBLE: bubble})
+        else:
+            INHERIT.node(D2Q9, FP64, lambda function: function, {CELL: 0, BUBBLE: 1})(neighbours, 0, (cell, bubble))
+        found.append(bubble[0])
+        cell[7] = INTERFACE | EMPTIED
+    assert found == [5, 7]
 
 
 def test_shares_add_up_to_what_is_shared():

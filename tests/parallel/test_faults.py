@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import BackendError, DivergedError, InputError, OutputError
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.run.checkpoint import newest
 from muphy_lb.setup.geometry import load_nodes
 from tests.parallel import kills
@@ -111,6 +112,24 @@ def test_a_flow_that_diverges_on_one_rank_ends_all_in_one_voice(stopped, tmp_pat
     told = re.search(r"at voxel \((\d+), (\d+), (\d+)\)", voice(done))
     assert np.abs(np.array(told.groups(), dtype=int) - place).max() <= EVERY  # a voxel a step
     assert newest(stopped / "checkpoints").step == 20
+
+
+@pytest.mark.night
+def test_a_gauge_outside_the_fluid_is_refused_on_all_ranks_beside_walls_that_one_has_found(tmp_path, mpirun):
+    surface = {"surface_tension_n_m": 1e-3, "contact_angle_deg": 60.0, "liquid": [{"level_m": 3e-3}]}
+    tables = {
+        "geometry": {"shape": "tank", "spacing_m": 1e-3, "options": {"length": 8, "height": 8}},
+        "fluid": {"density_kg_m3": 1e3, "kinematic_viscosity_m2_s": 5e-5},
+        "flow": {"acceleration_m_s2": [0.0, -1.0, 0.0]},
+        "free_surface": surface | {"gauges": [{"name": "far", "position_m": [1.0, 1.0, 1.0]}]},
+        "lattice": {"name": "D2Q9", "time_step_s": 1e-4},
+        "compute": EXACT,
+        "run": {"steps": 1},
+    }
+    (tmp_path / "case.toml").write_text(case_from_dict(tables).to_toml())
+    done = ended(mpirun, "-m", "muphy_lb", "run", tmp_path / "case.toml", "-o", tmp_path / "out")
+    assert done.returncode == InputError.exit_code
+    assert "free_surface.gauges.far: position_m is (1, 1, 1), which is not in the fluid" in voice(done)
 
 
 MEMORY_EXHAUSTED = """

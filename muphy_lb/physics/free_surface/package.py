@@ -14,6 +14,7 @@ from muphy_lb.domain.wall_shapes import BesideWalls, wall_shapes
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import FromStored, OutputField, whole_nodes
 from muphy_lb.operators import COMPRESSIBLE
+from muphy_lb.parallel import from_root
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, GasSphere, OpenGas
 from muphy_lb.physics.free_surface.capillarity import COS_ANGLE, NO_TENSION, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, FILL
@@ -150,8 +151,7 @@ class FreeSurface(Physics):
     def check(self, view) -> None:
         """Refuse gauges outside the fluid; find the walls."""
         if self.contact_angle_deg is not None:
-            found = wall_shapes(whole_nodes(view), view.lattice)[0] if view.communicator.rank == 0 else None
-            self._walls = view.communicator.broadcast(found)
+            self._walls = from_root(view.communicator, lambda: wall_shapes(whole_nodes(view), view.lattice)[0])
         placed_gauges(view)
 
     def extend(self, flow):

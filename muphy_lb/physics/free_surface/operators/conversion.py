@@ -37,10 +37,17 @@ from muphy_lb.physics.free_surface.cells import (
 )
 from muphy_lb.physics.free_surface.operators.column import entered_and_left_nodes, is_entered, is_left
 
+_ENTERS, _LEAVES = INTERFACE | FILLED | NEEDED, INTERFACE | EMPTIED | NEEDED
+
 
 def _vanishes(cell):
     """Whether a cell becomes gas, of integers or arrays of them."""
     return (cell & (EMPTIED | NEEDED)) == EMPTIED
+
+
+def _loses(cell):
+    """The same: stays interface, whose plane may leave liquid beside it."""
+    return (cell & _LEAVES) == _LEAVES
 
 
 def _fills(cell):
@@ -253,7 +260,6 @@ def _beside_columns_node(get_node, is_old, new: int, mark: int, which: int):
 MARK = Operator("mark", _mark, _mark_node, named(CELL))
 GET_WET = Operator("get-wet", _get_wet, _get_wet_node, named(CELL, FILL))
 GET_BARE = Operator("get-bare", _get_bare, _get_bare_node, named(CELL))
-_ENTERS, _LEAVES = INTERFACE | FILLED | NEEDED, INTERFACE | EMPTIED | NEEDED
 _OF_COLUMNS = named(CELL, FILL, COS_ANGLE)
 MARK_COLUMNS = Operator("mark-columns", _mark_columns, _mark_columns_node, _OF_COLUMNS)
 GET_WET_COLUMNS = Operator(
@@ -421,24 +427,29 @@ TURN = Operator("turn", _turn, _turn_node, named(CELL, SUPPORT))
 
 
 def _inherit(neighbours, n, lattice, parameters):
-    """Bared cells belong to the gas of the first neighbour that becomes gas."""
+    """Bared cells belong to the gas of the first neighbour that becomes gas, or whose plane leaves them."""
     cell, bubble = parameters[CELL], parameters[BUBBLE]
     bared = cell[n] & BARED != 0
     n, neighbours = n[bared], neighbours[:, bared]
     found = bubble[n]
-    for beside in neighbours[::-1]:
-        found = np.where(_vanishes(cell[beside]), bubble[beside], found)
+    for is_meant in (_loses, _vanishes):
+        for beside in neighbours[::-1]:
+            found = np.where(is_meant(cell[beside]), bubble[beside], found)
     bubble[n] = found
 
 
 def _inherit_node(lattice, precision, jit, at):
-    cell, bubble, count, vanishes = at[CELL], at[BUBBLE], lattice.q - 1, jit(_vanishes)
+    cell, bubble, count = at[CELL], at[BUBBLE], lattice.q - 1
+    vanishing, losing = _beside_node(jit, count, _vanishes), _beside_node(jit, count, _loses)
 
     def inherit(neighbours, n, parameters):
         if not parameters[cell][n] & BARED:
             return
+        chosen = vanishing(parameters[cell], neighbours)
+        if chosen == 0:
+            chosen = losing(parameters[cell], neighbours)
         for k in range(count):
-            if vanishes(parameters[cell][neighbours[k]]):
+            if chosen >> k & 1:
                 parameters[bubble][n] = parameters[bubble][neighbours[k]]
                 return
 

@@ -5,7 +5,7 @@ Comput. Sci. 4, 984 (2011). With f~ the populations that a cell stored in the st
 
     dm = sum_i A_i [f~_ibar(x + c_i) - f~_i(x)]
 
-with A = 1 beside liquid, 3/2 f - 1/4 or about a half beside interface (:func:`_level`; f: mean fill of both cells),
+with A = 1 beside liquid, 3/2 f - 1/4 or about a half beside interface (:func:`level`; f: mean fill of both cells),
 and 0 beside gas and walls; the neighbour computes the same with the other sign. A population from gas has the density
 rho_A of its pressure and the velocity of the cell itself:
 
@@ -37,7 +37,7 @@ or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 
 only when that is full; the other lets liquid into cells that the surface has not reached, which makes the filling of a
 moving surface rough, and its curvature differ where it advances and where it recedes: drops then lose their oscillation
 five times too fast. Cells whose fills differ by less than ``ALIKE`` lie side by side below the surface, and share their
-face as without surface tension.
+face as without surface tension, but with a contact angle: menisci in tubes would not rest.
 
 A cell without gas beside it that is not full holds a pocket of gas, which has the pressure of all gas: where that of
 the liquid is higher, the density of the cell is lowered, so that its neighbours send more than they get until it is
@@ -97,14 +97,11 @@ from muphy_lb.physics.free_surface.cells import (
 )
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.operators import column
+from muphy_lb.physics.free_surface.operators.wet_shares import either, either_node, level, level_node, steep, steep_node
 
 HYSTERESIS = 1e-2  # How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011).
 HYSTERESIS_OF_TENSION = 1e-3
 """The same with surface tension: with more, an advancing surface seems more curved than a receding one."""
-ALIKE, UNLIKE = 0.3, 0.6  # difference of the fills of cells side by side along a surface, and across it
-SOFT = 1e-3
-"""Added to the liquid of the emptier and to the room of the fuller of two cells, for the share of their face that is
-wet: between a full and an empty one it is a half."""
 NEAREST = 0.15
 """Distance of the surface from the centre of its cell that is taken for smaller ones, and for surfaces on the other
 side: at 0 an extrapolation would turn a disturbance into its opposite without damping, and short waves grow where
@@ -130,50 +127,11 @@ class Scheme(NamedTuple):
 def scheme_of(capillarity: Operator) -> Scheme:
     """The scheme that goes with an operator of surface tension."""
     if capillarity is NO_TENSION:
-        return Scheme(_level, _level_node, HYSTERESIS, NEAREST, inf)
-    almost_full = ALMOST_FULL if capillarity is CONTACT_ANGLE else inf
-    return Scheme(_steep, _steep_node, HYSTERESIS_OF_TENSION, NEAREST_OF_TENSION, almost_full)
-
-
-def _level(own, other):
-    """Wet share of a face below a level surface: links within a layer carry 2/3 of its flux, those to the next ones 1/6
-    each, of which gas takes none, so that a layer that is filled to f carries f with 3/2 f - 1/4. Cells move with the
-    inertia of at least half a voxel, and carry as much, unless they are almost empty; with less, waves of two voxels
-    grow."""
-    both = own + other
-    return np.minimum(np.maximum(0.75 * both - 0.25, 0.5), 10.0 * both)
-
-
-def _level_node(precision, jit):
-    """Node function of :func:`_level`."""
-    half, more, quarter, most = (precision.real(x) for x in (0.5, 0.75, 0.25, 10))
-
-    def share(own, other):
-        both = own + other
-        return min(max(more * both - quarter, half), most * both)
-
-    return jit(share)
-
-
-def _steep(own, other):
-    """Wet share of a face if the surface is a plane along or across it, between cells that differ by more than
-    ``UNLIKE``; below a level surface, by less than ``ALIKE``."""
-    liquid, room = np.minimum(own, other) + SOFT, 1.0 - np.maximum(own, other) + SOFT
-    level, steep = _level(own, other), np.clip((np.abs(own - other) - ALIKE) / (UNLIKE - ALIKE), 0.0, 1.0)
-    return level + steep * (liquid / (liquid + room) - level)
-
-
-def _steep_node(precision, jit):
-    """Node function of :func:`_steep`."""
-    zero, one, soft, alike = (precision.real(x) for x in (0, 1, SOFT, ALIKE))
-    scale, level_of = precision.real(1.0 / (UNLIKE - ALIKE)), _level_node(precision, jit)
-
-    def share(own, other):
-        liquid, room = min(own, other) + soft, one - max(own, other) + soft
-        level, steep = level_of(own, other), min(max((abs(own - other) - alike) * scale, zero), one)
-        return level + steep * (liquid / (liquid + room) - level)
-
-    return jit(share)
+        return Scheme(level, level_node, HYSTERESIS, NEAREST, inf)
+    of_tension = HYSTERESIS_OF_TENSION, NEAREST_OF_TENSION
+    if capillarity is CONTACT_ANGLE:
+        return Scheme(steep, steep_node, *of_tension, ALMOST_FULL)
+    return Scheme(either, either_node, *of_tension, inf)
 
 
 ALONE = 0.1  # filling below which a cell without liquid beside it becomes gas
