@@ -76,8 +76,7 @@ class Drained:
 
 @case("two-fluid-drainage", "morphological opening (Hilpert, Miller 2001); exact menisci between disks, in order")
 def drainage(settings: Settings) -> Iterator:
-    """The drained share of pores at rising pressures, beside that which disks or spheres reach from the inlet, and that
-    of exact menisci.
+    """The drained share of pores at rising pressures, beside those of morphological opening and of exact menisci.
 
     The radius of an opening is sigma cos(theta) / p in a plane and 2 sigma cos(theta) / p in space (:func:`invaded`).
     """
@@ -283,8 +282,10 @@ def rooms(pitch: int, n_across: int, n_along: int, before: int) -> tuple[np.ndar
 
 @case("two-fluid-throats", "exact: two disks hold a meniscus up to sigma cos(b) / (h + R (1 - cos(theta - b)))")
 def throats(settings: Settings) -> Iterator:
-    """The largest pressure of a meniscus that is driven slowly between disks of radius R with a gap of 2 h, over the
-    exact one, sin(b) = R sin(theta) / (R + h); the mean over places of the disks among voxels."""
+    """The largest pressure of a meniscus that is driven slowly between two disks, over the exact one.
+
+    Of disks of radius R with a gap of 2 h: sin(b) = R sin(theta) / (R + h); the mean over their places among voxels.
+    """
     refuse_half(settings)
     for (radius, half), degrees in QUICK_THROATS if settings.quick else THROATS:
         at = QUICK_DISK_PLACES if settings.quick else DISK_PLACES

@@ -267,8 +267,9 @@ def _film(settings: Settings, drive: float, n_steps: int) -> tuple[float, float]
 
 @case("two-fluid-imbibition", "Washburn with the moving contact line of Cox, J. Fluid Mech. 168, 169 (1986), in a slit")
 def imbibition(settings: Settings) -> Iterator:
-    """Angles of menisci that move at a constant speed, from their shapes in the middle of a slit, and how far the
-    wetting fluid gets in the steps of Washburn's solution; mu of it over that of the other one M.
+    """Angles of menisci that move at a constant speed, and how far a wetting fluid gets beside Washburn's solution.
+
+    Angles are those of shapes in the middle of a slit; M is the viscosity of the wetting fluid over the other one's.
 
     g(theta_d) = g(theta) + Ca ln(H / (2 SLIP)), SLIP of all shapes, and (mu_w x + mu_n (L - x)) dx/dt = p H^2 / 12,
 
