@@ -189,6 +189,9 @@ class Engine:
         read = joined(model.force.parameters, model.collision.parameters)
         self._set_momentum(given[0], velocity)
         parameters = self.parameters.on_host({each.name: model.parameters[each.name] for each in read}, self.parity)
+        for name, value in model.unset.items():
+            if name in parameters:
+                parameters[name] = np.full_like(parameters[name], value)
         per_node = any(np.size(value) > 1 for value in parameters.values())
 
         def stored(first, last):

@@ -151,6 +151,9 @@ class Field:
     of_moments: bool = False
     #: flags of nodes with which it starts (``BORDER`` or ``BESIDE_WALL``), if not with zeros
     initial: Provided | None = None
+    #: value for the collision of a start, if stages of each step write it before the collision reads it: what the last
+    #: step has left says nothing of a new state
+    unset: float | None = None
     #: function of the nodes of a rank that gives the values (n,) which it always has; no stage writes it
     fixed: Callable[[LocalDomain], np.ndarray] | None = None
 
@@ -341,6 +344,13 @@ class Model:
     stress_share: StressShare | None = None  #: of nodes with a collision of their own, if there are any
     #: whether the openings are closed to a node, whose links into them reflect then as walls do
     closed: Operator = OPEN
+
+    @property
+    def unset(self) -> dict[str, float]:
+        """Values at a start of parameters that are fields which stages of each step write."""
+        values = {each.name: each.unset for each in self.fields if each.unset is not None}
+        fields = {name: each.field for name, each in self.parameters.items() if isinstance(each, FieldValue)}
+        return {name: values[field] for name, field in fields.items() if field in values}
 
     @property
     def reflection(self) -> Operator:

@@ -91,6 +91,14 @@ def test_a_drop_starts_with_the_pressure_of_its_surface_and_its_velocity():
     assert simulation.velocity_m_s()[:, 0].max() == pytest.approx(0.1, rel=1e-9)
 
 
+def test_a_new_state_in_the_middle_of_a_run_forgets_where_cells_were_held():
+    simulation = Solver(dam())
+    simulation.step(60)
+    n_nodes, is_wet = simulation.domain.n_nodes, simulation.model_field(CELL) != GAS
+    simulation.engine.start_from(np.ones(n_nodes), np.zeros((3, n_nodes)))
+    assert np.abs(simulation.density()[is_wet] - 1.0).max() < 1e-14
+
+
 def test_liquid_starts_as_an_image_says(tmp_path):
     shares = np.zeros((1, 20, 30))
     shares[0, :10, 4:8], shares[0, 10, 4:8] = 1.0, 0.25

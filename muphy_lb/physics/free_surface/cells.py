@@ -61,9 +61,8 @@ cell is new."""
 TENSION_AHEAD = "tension_ahead"
 """Name of the field, with surface tension: the density that it adds to an interface cell in this step."""
 HELD = "held"
-"""Name of the field: density less 1 at which a dry interface cell is held in this step, ``AT_ONE`` for 0; ``NOT_HELD``
-for others, and at the start."""
-NOT_HELD, AT_ONE = 0.0, 1e-30
+"""Name of the field: density less 1 at which a dry interface cell is held in this step; ``NOT_HELD`` for others."""
+NOT_HELD = -1.0
 BUBBLE = "bubble"
 """Name of the field, if gas is compressed: number of the region of gas that a gas or interface cell belongs to."""
 

@@ -54,6 +54,7 @@ from muphy_lb.physics.free_surface.cells import (
     LAST_TENSION,
     LIQUID,
     MASS,
+    NOT_HELD,
     ONE_PRESSURE,
     OPENING,
     SUPPORT,
@@ -90,7 +91,7 @@ FIELDS = (
     Field(MASS, is_state=True),
     Field(FILL, outside=0.0, is_state=True, guarded=True),
     Field(SUPPORT, dtype=np.uint8, outside=0, is_state=True),
-    Field(HELD),
+    Field(HELD, unset=NOT_HELD),
     Field(EDGE_MOMENTS, of_moments=True),
 )
 COSTS = MappingProxyType({INTERFACE: 4.0})  # of an interface cell, by the bytes that its stages move

@@ -37,7 +37,6 @@ from muphy_lb.physics.free_surface.capillarity import (
     surface_normal,
 )
 from muphy_lb.physics.free_surface.cells import (
-    AT_ONE,
     CELL,
     DRY,
     FILL,
@@ -80,7 +79,7 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
         is_held = ~is_liquid & (fill[n] < DRY) & ((beside & FLUID != 0) & ~dry).any(axis=0) & ~is_flat
         pressure = gas.reference(n, parameters) + (parameters[TENSION_AHEAD][n] if has_tension else 0.0)
         lift = np.where(2 * parameters[SUPPORT][n].astype(int) > SUPPORTED, 3.0 * weight * place, 0.0)
-        parameters[HELD][n] = np.where(is_held, _not_0(pressure - lift), NOT_HELD)
+        parameters[HELD][n] = np.where(is_held, pressure - lift, NOT_HELD)
         supports, gained, weights = parameters[SUPPORT].astype(float) / SUPPORTED, np.zeros(n.shape), np.zeros(n.shape)
         for q in range(1, lattice.q):
             k, back = q - 1, lattice.opposite[q]
@@ -114,10 +113,6 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
     return Operator(name, reference, node, parameters, registers=REGISTERS)
 
 
-def _not_0(density: np.ndarray) -> np.ndarray:
-    return np.where(density == 0.0, AT_ONE, density)
-
-
 def _complete_node(lattice, precision, jit, at, force_at, pressures):
     """Node function ``((arriving, leaving), neighbours, n, parameters, is_liquid, beside)`` -> bits of the populations
     that it has changed, and what is kept of the cell: what a liquid one owes, or the density at which a dry one is
@@ -127,7 +122,7 @@ def _complete_node(lattice, precision, jit, at, force_at, pressures):
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     bit = tuple(1 << q for q in range(lattice.q))
     zero, one, two, half, dry_below = (real(x) for x in (0, 1, 2, 0.5, DRY))
-    heaviest, of_speed, not_held = (real(x) for x in (HEAVIEST, 1.5, NOT_HELD))
+    heaviest, of_speed, not_held = real(HEAVIEST), real(1.5), real(NOT_HELD)
     state_at = state_node(lattice, precision, jit, COMPRESSIBLE, AFTER_COLLISION)
     normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
     link = link_node(precision, jit)
@@ -274,16 +269,15 @@ def _held_node(lattice, precision, jit, at, has_tension: bool, gas: Operator):
     """Node function ``(n, parameters, lift)`` of a dry cell -> density of liquid at its centre, less 1. ``lift``:
     distance of the surface times the body force along its normal."""
     support, gas_at, real = at[SUPPORT], gas.node(lattice, precision, jit, at), precision.real
-    ahead, zero, three, at_one = at[TENSION_AHEAD] if has_tension else 0, real(0), real(3), real(AT_ONE)
-    not_0 = jit(lambda found: found if found != zero else at_one)
+    ahead, zero, three = at[TENSION_AHEAD] if has_tension else 0, real(0), real(3)
 
     def density(n, parameters, lift):
         return gas_at(n, parameters) - (three * lift if 2 * parameters[support][n] > SUPPORTED else zero)
 
     density = jit(density)
     if not has_tension:
-        return jit(lambda n, parameters, lift: not_0(density(n, parameters, lift)))
-    return jit(lambda n, parameters, lift: not_0(density(n, parameters, lift) + parameters[ahead][n]))
+        return density
+    return jit(lambda n, parameters, lift: density(n, parameters, lift) + parameters[ahead][n])
 
 
 def _surfaces_node(lattice, precision, jit, at, has_tension: bool, gas: Operator):
