@@ -1,7 +1,8 @@
 """backends: kernel skeletons, which contain the loops over nodes; one package per kind of device.
 
 - ``interface``: memory, kernels bound to arrays, and the arguments of each kernel; ``arrays``: records of arrays.
-- ``numpy/``: the specification; ``cpu/``: Numba, threads; ``cuda/``: Numba-CUDA.
+- ``numpy/``: the specification; ``cpu/``: Numba, threads; ``cuda/``: Numba-CUDA; ``opening_links``: what these two read
+  of an opening link.
 - ``copying``: the copy bandwidth of a device, the reference of every speed.
 """
 

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 from numba import prange
 
+from muphy_lb.backends import opening_links
 from muphy_lb.backends.arrays import WEIGHT_SHARE, WallArrays
 from muphy_lb.backends.cpu.rows import count_bits, move_row
 from muphy_lb.backends.cpu.skeletons import ONE, bare_node_jit, bare_sweep_jit, loop_jit, node_jit, sweep_jit
@@ -14,29 +15,9 @@ from muphy_lb.base.precision import FP64
 from muphy_lb.domain import ROW, WARP
 from muphy_lb.operators.unroll import unroll
 
-
-@node_jit
-def read(buffer, links, link, n_links, real):
-    """The population that leaves through a link, and those reflected beside it."""
-    return (
-        real(buffer[links.outgoing[link]]),
-        real(buffer[links.reflected[link]]),
-        real(buffer[links.reflected[n_links + link]]),
-        real(buffer[links.reflected[2 * n_links + link]]),
-    )
-
-
-@node_jit
-def shares_of(links, k):
-    """The shares of opening k."""
-    s = links.shares
-    return s[5 * k], s[5 * k + 1], s[5 * k + 2], s[5 * k + 3], s[5 * k + 4]
-
-
-@node_jit
-def inward_of(links, k):
-    """The normal of opening k if it reflects."""
-    return links.inward[3 * k], links.inward[3 * k + 1], links.inward[3 * k + 2]
+leaving_beside, shares_of, inward_of = map(
+    node_jit, (opening_links.leaving_beside, opening_links.shares_of, opening_links.inward_of)
+)
 
 
 @cache
@@ -61,7 +42,7 @@ def links(openings_operator, node_operator, reflection_operator, lattice, precis
                     continue
                 k = links.opening[link]
                 kind, value = links.kind[k], unit * links.value[k]
-                leaving = read(buffer, links, link, n_links, real)
+                leaving = leaving_beside(buffer, links, link, n_links, real)
                 shares, q, momentum = shares_of(links, k), links.q[link], links.momentum[link]
                 inward, leaving = inward_of(links, k), reflected(leaving, shares, q, value)
                 target[links.incoming[link]] = condition(leaving, q, kind, value, momentum, inward, ux, uy, uz)

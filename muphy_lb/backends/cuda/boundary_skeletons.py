@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 
+from muphy_lb.backends import opening_links
 from muphy_lb.backends.arrays import WEIGHT_SHARE
 from muphy_lb.backends.cuda.access import access, changer, device_jit, fetcher
 from muphy_lb.backends.cuda.device import cuda
@@ -17,28 +18,9 @@ LINK_NODES = 32
 SUM_BLOCKS, SUM_THREADS, FEEDBACK_THREADS = 16, 128, 32
 
 
-@device_jit
-def read(buffer, links, link, n_links, real):
-    """The population that leaves through a link, and those reflected beside it."""
-    return (
-        real(buffer[links.outgoing[link]]),
-        real(buffer[links.reflected[link]]),
-        real(buffer[links.reflected[n_links + link]]),
-        real(buffer[links.reflected[2 * n_links + link]]),
-    )
-
-
-@device_jit
-def shares_of(links, k):
-    """The shares of opening k."""
-    s = links.shares
-    return s[5 * k], s[5 * k + 1], s[5 * k + 2], s[5 * k + 3], s[5 * k + 4]
-
-
-@device_jit
-def inward_of(links, k):
-    """The normal of opening k if it reflects."""
-    return links.inward[3 * k], links.inward[3 * k + 1], links.inward[3 * k + 2]
+leaving_beside, shares_of, inward_of = map(
+    device_jit, (opening_links.leaving_beside, opening_links.shares_of, opening_links.inward_of)
+)
 
 
 @cache
@@ -67,7 +49,7 @@ def links(openings_operator, node_operator, reflection_operator, lattice, precis
         for link in range(links.start[first] + thread, links.start[min(first + LINK_NODES, n_nodes)], cuda.blockDim.x):
             k, own = links.opening[link], links.owner[link] - first
             kind, value = links.kind[k], unit * links.value[k]
-            leaving = read(buffer, links, link, n_links, real)
+            leaving = leaving_beside(buffer, links, link, n_links, real)
             shares, q, momentum = shares_of(links, k), links.q[link], links.momentum[link]
             inward, leaving = inward_of(links, k), reflected(leaving, shares, q, value)
             ux, uy, uz = velocity[0, own], velocity[1, own], velocity[2, own]
