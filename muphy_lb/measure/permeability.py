@@ -92,6 +92,12 @@ def rock_of(case: Case, header: GeometryHeader) -> Rock:
     return Rock(triple(low), triple(high), size)
 
 
+def nodes_in_rock(view) -> np.ndarray | slice:
+    """Which of all nodes lie in the rock, (n,) bool, or all as a slice without reservoirs; on rank 0. ``view``: of a
+    flow, or of one that is prepared."""
+    return rock_of(view.case, view.header).holds(whole_nodes(view).voxel[:], view.header.shape)
+
+
 EXPECTED = 1.3
 LEAST, MOST = 0.6, 2.0  # of the error over m: nine in ten of the flows lie between them
 

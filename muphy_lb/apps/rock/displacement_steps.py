@@ -12,7 +12,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
 from muphy_lb.measure.displacement import Displacement, mean_and_error
 from muphy_lb.measure.flow_view import whole_nodes
-from muphy_lb.measure.permeability import rock_of
+from muphy_lb.measure.permeability import nodes_in_rock, rock_of
 from muphy_lb.measure.permeability_observer import rest_of_change
 from muphy_lb.parallel import NodeGather
 from muphy_lb.run.simulation import Simulation
@@ -101,7 +101,7 @@ class Steps:
         """(n,) mask of the nodes in the rock, on rank 0."""
         core = self._sim.core
         inside = np.zeros(core.header.n_nodes, dtype=bool)
-        inside[rock_of(core.case, core.header).holds(np.asarray(whole_nodes(core).voxel), core.header.shape)] = True
+        inside[nodes_in_rock(core)] = True
         return inside
 
     def saturation(self) -> float:

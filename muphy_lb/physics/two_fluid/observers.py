@@ -7,9 +7,9 @@ import numpy as np
 
 from muphy_lb.measure.displacement import mean_and_error
 from muphy_lb.measure.flow_series import SeriesObserver
-from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
+from muphy_lb.measure.flow_view import FlowView, on_root
 from muphy_lb.measure.node_sums import Measure
-from muphy_lb.measure.permeability import rock_of
+from muphy_lb.measure.permeability import nodes_in_rock
 from muphy_lb.model.model import FieldValue
 from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import named
@@ -163,7 +163,7 @@ class TwoFluidSeries(SeriesObserver):
         units, n_voxels = view.units, int(np.prod(view.header.shape, dtype=np.int64))
         volume_m3 = units.spacing_m**3 / self._full
         first, second = exact_sum(of_first), exact_sum(of_second)
-        in_rock = rock_of(view.case, view.header).holds(whole_nodes(view).voxel[:], view.header.shape)
+        in_rock = nodes_in_rock(view)
         first_there, second_there = exact_sum(of_first[in_rock]), exact_sum(of_second[in_rock])
         flows = units.velocity_to_si(on_root(sums)[0] / n_voxels).tolist()
         speeds = units.velocity_to_si(np.array([health.mean_speed, health.max_speed])) * self._per_speed

@@ -19,7 +19,7 @@ from muphy_lb.geometry.nodes import GeometryHeader, NodeList, within
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.displacement import Displacement
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar, on_root, whole_nodes
-from muphy_lb.measure.permeability import rock_of
+from muphy_lb.measure.permeability import nodes_in_rock
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, Stage, Value, Where
 from muphy_lb.operators import MOMENTUM_FIELDS
@@ -208,7 +208,7 @@ class TwoFluid(Physics):
         if communicator.rank == 0:
             nodes = whole_nodes(view)
             walls = wall_normals(nodes, self._lattice, self._angles_deg)
-            narrow = narrow_share(nodes, rock_of(view.case, view.header).holds(nodes.voxel[:], nodes.shape))
+            narrow = narrow_share(nodes, nodes_in_rock(view))
         self._walls, self._narrow = communicator.broadcast((walls, narrow))
         filled = self._filled(whole_nodes(view), share, force) if communicator.rank == 0 and is_filled else None
         self._start = communicator.broadcast(filled)

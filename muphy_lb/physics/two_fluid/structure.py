@@ -31,7 +31,7 @@ from muphy_lb.geometry.porous.pores import find_pores
 from muphy_lb.geometry.voxels import FLUID, Voxels
 from muphy_lb.geometry.wall_areas import AXES
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
-from muphy_lb.measure.permeability import rock_of
+from muphy_lb.measure.permeability import nodes_in_rock
 from muphy_lb.physics.two_fluid.operators import NORMAL, PHASE, normal_or_0
 
 FLUIDS = ("first", "second")
@@ -52,7 +52,7 @@ def structure(view: FlowView) -> dict[str, float] | None:
         return None
     nodes, (phase, *normals) = whole_nodes(view), np.stack([on_root(each) for each in fields]).astype(np.float64)
     face_m2, codes, inside = nodes.spacing_m**2, NeighbourSearch(nodes).table(AXES), np.zeros(nodes.n_nodes, dtype=bool)
-    inside[rock_of(view.case, view.header).holds(nodes.voxel[:], nodes.shape)] = True
+    inside[nodes_in_rock(view)] = True
     driven = np.array(view.case.flow.acceleration_m_s2) + np.array(view.case.flow.pressure_drop_pa) != 0.0
     wall_area = wall_areas(codes, np.stack(normals[3:6]), np.stack(normals[6:])) * inside
     found = {INTERFACE_AREA: interface_area(codes, phase, normal_or_0(np.stack(normals[:3])), inside) * face_m2}
