@@ -179,16 +179,20 @@ def test_heat_spreads_in_the_voxels_of_a_wall(tmp_path):
     assert np.isclose(wall_gradients_k_m(simulation)["cold"], 10.0 / 0.07, rtol=1e-6)
 
 
-def test_a_wall_of_fixed_temperature_may_lie_behind_one_that_conducts(tmp_path):
-    """Six voxels of fluid, then four of four times the conductivity up to the hot wall: seven of fluid in series."""
-    case = plate_case(tmp_path)
+@pytest.mark.parametrize("outer", [HOT, HOT | {"conductivity_ratio": 0.5, "thickness_m": 0.005}])
+def test_a_wall_of_a_temperature_may_lie_behind_one_that_conducts(tmp_path, outer):
+    """Six voxels of fluid, then four of four times the conductivity up to the hot wall: seven of fluid in series, and
+    eight with a wall of half the conductivity and the thickness of half a voxel. Both walls tell the same heat."""
+    case = plate_case(tmp_path, walls=[COLD, outer, {"name": "plate", "conductivity_ratio": 4.0}])
     image = np.load(tmp_path / "plate.npy")
     image[..., 1:-1] = 1
     image[..., 7:-1] = 4
     np.save(tmp_path / "plate.npy", image)
     simulation = Solver(case)
-    simulation.step(4000)
-    assert np.isclose(wall_gradients_k_m(simulation)["cold"], 10.0 / 0.07, rtol=1e-6)
+    simulation.step(6000)
+    expected = 10.0 / (0.07 if outer is HOT else 0.08)
+    found = wall_gradients_k_m(simulation)
+    assert np.isclose(found["cold"], expected, rtol=1e-6) and np.isclose(found["hot"], -expected, rtol=1e-6)
 
 
 PLATE_FILE = ("plate.npy", "plate.h5", "--spacing-m", "0.01", "--fluid-value", "1", "--periodic", "yz")

@@ -33,7 +33,8 @@ def wall_heat(view: FlowView) -> WallHeat:
     """The walls of fixed temperature and those that conduct to one, on rank 0; made on first use."""
     physics = _physics(view)
     if physics.wall_heat is None:
-        physics.wall_heat = WallHeat(whole_nodes(view), physics.setup.fixed_k, physics.setup.conducting)
+        setup = physics.setup
+        physics.wall_heat = WallHeat(whole_nodes(view), setup.fixed_k, setup.conducting, setup.conductivity)
     return physics.wall_heat
 
 
