@@ -308,7 +308,11 @@ def _add_input_options(group) -> None:
     group.add_argument("--vote", action="store_true", help=votes, **absent)
     group.add_argument("--margin", type=int, metavar="N", help="surface: solid layers around its box", **absent)
     group.add_argument(
-        "--shape-option", action="append", default=[], metavar="NAME=VALUE", help="repeatable: argument of the shape"
+        "--shape-option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="repeatable: argument of a shape, or a step that prepares an image, such as reservoir_layers=3",
     )
 
 

@@ -14,7 +14,7 @@ from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels
 from muphy_lb.geometry.link_cuts import Cuts, Wall
 from muphy_lb.geometry.search import STENCIL_27, Vicinity, dilated, index_nodes, look_up, number_type
 from muphy_lb.geometry.slabs import slabs
-from muphy_lb.geometry.voxels import FIRST_OPENING, FLUID, MAX_OPENINGS, Opening, Voxels, wall_flag
+from muphy_lb.geometry.voxels import FIRST_OPENING, FLUID, MAX_OPENINGS, Opening, Reservoirs, Voxels, wall_flag
 
 BYTES_PER_VALUE = 8
 LAYERS_AHEAD = 16  # layers whose fluid voxels are counted ahead
@@ -33,6 +33,7 @@ class GeometryHeader:
     openings: tuple[Opening, ...]
     walls: tuple[Wall, ...]
     regions: tuple[str, ...]
+    reservoirs: Reservoirs | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class NodeList:
     walls: tuple[Wall, ...] = ()  #: one record per labelled wall
     cuts: Cuts | None = None  #: cut distances of links, if computed (:func:`muphy_lb.geometry.neighbours.cut_links`)
     regions: tuple[str, ...] = ()  #: name of each labelled region of the fluid
+    reservoirs: Reservoirs | None = None  #: layers of fluid that were added to the image of a rock
 
     @property
     def n_nodes(self) -> int:
@@ -117,7 +119,8 @@ def header_ahead(voxels: Voxels, regions: tuple[str, ...]) -> GeometryHeader:
     box, every = (voxels.shape, voxels.spacing_m, voxels.origin_m), -(-voxels.shape[0] // LAYERS_AHEAD)
     n_nodes = every * int(np.count_nonzero(voxels.flags[every // 2 :: every] == FLUID))
     walls = tuple(Wall(name, 0) for name in voxels.walls)
-    return GeometryHeader(max(1, n_nodes), *box, voxels.periodic, voxels.openings, walls, regions)
+    named = (voxels.openings, walls, regions)
+    return GeometryHeader(max(1, n_nodes), *box, voxels.periodic, *named, voxels.reservoirs)
 
 
 def build_nodes(voxels: Voxels) -> NodeList:
@@ -143,6 +146,7 @@ def build_nodes(voxels: Voxels) -> NodeList:
         label_voxel=label_voxel,
         label_number=flags.flat[label_voxel] - np.uint8(FIRST_OPENING),
         walls=tuple(Wall(name, int(n_voxels[wall_flag(k)])) for k, name in enumerate(voxels.walls)),
+        reservoirs=voxels.reservoirs,
     )
     return regroup(frame, fluid)
 

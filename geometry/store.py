@@ -3,7 +3,8 @@
 Layout (version 2): attributes ``version``, ``shape`` (nz, ny, nx), ``spacing_m``, ``origin_m`` (x, y, z), ``periodic``
 (x, y, z); datasets ``voxel``, ``group_start``, ``label_voxel``, ``label_number`` as in
 :class:`muphy_lb.geometry.nodes.NodeList`; one group ``openings/K`` per opening and ``walls/K`` per labelled wall, with
-the fields of its record as attributes; optionally a group ``cuts`` with the datasets and ``n_missed`` of
+the fields of its record as attributes; attributes ``reservoir_layers``, ``reservoir_axis``, ``reservoir_ends`` of an
+image that was given layers of fluid at its ends; optionally a group ``cuts`` with the datasets and ``n_missed`` of
 :class:`muphy_lb.geometry.link_cuts.Cuts`. Headers and datasets carry checksums. Other groups are not read. All arrays
 are checked before any kernel uses them as indices.
 """
@@ -22,11 +23,12 @@ import numpy as np
 from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.base.files.hdf5 import CHECKSUMMED, opened, write_array, write_attributes
 from muphy_lb.base.files.hdf5_input import MAX_NAME, InputGroup, input_file, is_name, shown
+from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.link_cuts import N_DIRECTIONS, Cuts, Wall, link_keys
 from muphy_lb.geometry.neighbours import SHORTEST
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER, MAX_OPENINGS, MAX_WALLS, Opening
+from muphy_lb.geometry.voxels import FIRST_WALL_NUMBER, MAX_OPENINGS, MAX_WALLS, RESERVOIR_ENDS, Opening, Reservoirs
 
 STRETCH = 1 << 20  # values looked at together
 NO_LINK = N_DIRECTIONS // 2  # code of the zero vector
@@ -146,7 +148,7 @@ def _stretches(part: slice) -> Iterator[slice]:
     return (slice(first, min(first + STRETCH, part.stop)) for first in range(part.start, part.stop, STRETCH))
 
 
-VERSION = 2
+VERSION, OF_RESERVOIRS = 2, "reservoir_"
 ARRAYS = {"voxel": "int64", "group_start": "int64", "label_voxel": "int64", "label_number": "uint8"}
 CUT_ARRAYS = {"voxel": "int64", "direction": "uint8", "distance": "float64"}
 MAX_SIDE = 2**24  # voxels along an axis that a box may have: more than any image, few enough for arrays over one axis
@@ -215,6 +217,8 @@ def open_nodes(path, is_checked: bool = False) -> Iterator[NodeList]:
 
 def _write_nodes(group, nodes: NodeList) -> None:
     frame = {name: getattr(nodes, name) for name in ("shape", "spacing_m", "origin_m", "periodic")}
+    added = nodes.reservoirs._asdict() if nodes.reservoirs else {}
+    frame |= {f"{OF_RESERVOIRS}{name}": value for name, value in added.items()}
     write_attributes(group, {"version": VERSION} | frame)
     for name in ARRAYS:
         write_array(group, name, getattr(nodes, name))
@@ -249,6 +253,7 @@ def _open(group: InputGroup) -> NodeList:
         openings=_unique(group, [_opening(record) for record in group.records("openings", MAX_OPENINGS)]),
         walls=_unique(group, [_wall(record) for record in group.records("walls", MAX_WALLS)]),
         cuts=_cuts(group.subgroup("cuts")) if "cuts" in group else None,
+        reservoirs=_reservoirs(group, shape),
     )
 
 
@@ -277,6 +282,19 @@ def _opening(record: InputGroup) -> Opening:
 def _wall(record: InputGroup) -> Wall:
     is_solid = record.has_attribute("is_solid") and record.flags("is_solid")
     return Wall(record.text("name"), record.integers("n_voxels", (), 0, MAX_VOXELS), is_solid)
+
+
+def _reservoirs(group: InputGroup, shape: tuple[int, int, int]) -> Reservoirs | None:
+    if not group.has_attribute(f"{OF_RESERVOIRS}axis"):
+        return None
+    axis, ends = (group.text(f"{OF_RESERVOIRS}{name}") for name in ("axis", "ends"))
+    for name, given, allowed in (("axis", axis, tuple(AXES)), ("ends", ends, RESERVOIR_ENDS)):
+        if given not in allowed:
+            raise group.refusal(f"{OF_RESERVOIRS}{name}", f"is {given!r}; allowed are {', '.join(allowed)}")
+    found = Reservoirs(group.integers(f"{OF_RESERVOIRS}layers", (), 1, MAX_SIDE), axis, ends)
+    if sum(found.both) >= shape[2 - AXES.index(axis)]:
+        raise group.refusal(f"{OF_RESERVOIRS}layers", f"is {found.layers}, which leaves nothing of the box {shape}")
+    return found
 
 
 def _cuts(group: InputGroup) -> Cuts:

@@ -11,6 +11,7 @@ at ``FIRST_WALL_NUMBER``.
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -111,6 +112,23 @@ class End:
         return float(np.sqrt(self.area_m2 / np.pi))
 
 
+AT_INLET = "inlet"
+RESERVOIR_ENDS = ("periodic", "open", AT_INLET)
+
+
+class Reservoirs(NamedTuple):
+    """Layers of fluid added to an image, as of :class:`muphy_lb.geometry.porous.preparation.Preparation`."""
+
+    layers: int  #: at each end
+    axis: str  #: "x", "y" or "z"
+    ends: str  #: one of ``RESERVOIR_ENDS``
+
+    @property
+    def both(self) -> tuple[int, int]:
+        """Layers at the low end and at the high one, where ``AT_INLET`` has none."""
+        return self.layers, 0 if self.ends == AT_INLET else self.layers
+
+
 @dataclass(frozen=True)
 class Voxels:
     """A segmented image: a box of flagged voxels."""
@@ -128,6 +146,7 @@ class Voxels:
     wall_shape: WallShape | None = field(default=None, compare=False)
     #: where the input ends without being closed, as far as that is known
     ends: tuple[End, ...] = field(default=(), compare=False)
+    reservoirs: Reservoirs | None = None  #: layers of fluid that were added to the image
 
     def __post_init__(self):
         if self.flags.ndim != 3 or self.flags.dtype != FLAG_DTYPE:

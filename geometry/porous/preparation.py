@@ -17,12 +17,11 @@ from muphy_lb.geometry.implicit import MovedWall
 from muphy_lb.geometry.limits import ask_for_voxels, shown
 from muphy_lb.geometry.options import check_whole, is_whole
 from muphy_lb.geometry.porous.pores import check_connection, find_pores
-from muphy_lb.geometry.shapes.shape_parts import ENDS, with_ends
+from muphy_lb.geometry.shapes.shape_parts import with_ends
 from muphy_lb.geometry.slabs import copied, padded
 from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
-from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
+from muphy_lb.geometry.voxels import AT_INLET, FLAG_DTYPE, FLUID, RESERVOIR_ENDS, SOLID, Reservoirs, Voxels
 
-AT_INLET = "inlet"  # reservoirs there alone
 MAJORITY = 14  # more than half of the 27 voxels of a 3 x 3 x 3 cube
 
 #: Bounds of ``median``, ``divide`` and ``reservoir_layers``: beyond them there would be no end.
@@ -66,10 +65,8 @@ class Preparation:
         check_connection(self.connected_by)
         if self.reservoir_axis not in tuple(AXES):
             raise GeometryError(f"reservoir_axis is {shown(self.reservoir_axis)}; allowed: x, y, z")
-        if self.reservoir_ends not in (*ENDS, AT_INLET):
-            raise GeometryError(
-                f"reservoir_ends is {shown(self.reservoir_ends)}; allowed: {', '.join((*ENDS, AT_INLET))}"
-            )
+        if self.reservoir_ends not in RESERVOIR_ENDS:
+            raise GeometryError(f"reservoir_ends is {shown(self.reservoir_ends)}; allowed: {', '.join(RESERVOIR_ENDS)}")
 
     def keeps_ends(self, size: Sequence[int]) -> tuple[bool, bool, bool]:
         """Whether the ends of the prepared image along x, y, z are those of an image of that size (x, y, z). Raises
@@ -220,7 +217,8 @@ def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -
             layers at the outlet; ``"periodic"``: they are connected, so that both form one reservoir.
     """
     i = _axis_numbers(axis, "reservoir_axis")[0]
-    widths = [(layers, layers * (ends != AT_INLET)) if array_axis == 2 - i else (0, 0) for array_axis in range(3)]
+    added = Reservoirs(layers, axis, ends)
+    widths = [added.both if array_axis == 2 - i else (0, 0) for array_axis in range(3)]
     origin_m = np.array(voxels.origin_m)
     origin_m[i] -= layers * voxels.spacing_m
     longer = replace(
@@ -229,6 +227,7 @@ def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -
         origin_m=tuple(origin_m.tolist()),
         periodic=triple(wraps and j != i for j, wraps in enumerate(voxels.periodic)),
         wall_shape=None,
+        reservoirs=added,
     )
     return with_ends(longer, axis, "open" if ends == AT_INLET else ends)
 

@@ -33,7 +33,6 @@ from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, voxel_coordinates
 from muphy_lb.geometry.porous.pores import pore_widths
-from muphy_lb.geometry.porous.preparation import AT_INLET
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 
@@ -78,24 +77,23 @@ class Rock:
         return np.all((place >= self.low) & (place < self.high), axis=1)
 
 
-def rock_of(case: Case, header: GeometryHeader) -> Rock:
-    """The rock of a case: its box without ``reservoir_layers``, and without what lies beyond their openings."""
-    options, size = case.geometry.options, header.shape[::-1]
-    low, high, layers = [0, 0, 0], list(size), options.get("reservoir_layers", 0)
-    if layers:
-        axis = AXES.index(options.get("reservoir_axis", "x"))
-        reservoir_ends = options.get("reservoir_ends", "open")
-        openings = header.openings if reservoir_ends != "periodic" else ()
+def rock_of(header: GeometryHeader) -> Rock:
+    """The rock of a geometry: its box without reservoirs, and without what lies beyond their openings."""
+    size, reservoirs = header.shape[::-1], header.reservoirs
+    low, high = [0, 0, 0], list(size)
+    if reservoirs:
+        axis, added = AXES.index(reservoirs.axis), reservoirs.both
+        openings = header.openings if reservoirs.ends != "periodic" else ()
         ends = [(each.centre_m[axis] - header.origin_m[axis]) / header.spacing_m + 0.5 for each in openings]
-        low[axis] = round(min(ends, default=0)) + layers
-        high[axis] = round(max(ends, default=size[axis])) - layers * (reservoir_ends != AT_INLET)
+        low[axis] = round(min(ends, default=0)) + added[0]
+        high[axis] = round(max(ends, default=size[axis])) - added[1]
     return Rock(triple(low), triple(high), size)
 
 
 def nodes_in_rock(view) -> np.ndarray | slice:
     """Which of all nodes lie in the rock, (n,) bool, or all as a slice without reservoirs; on rank 0. ``view``: of a
     flow, or of one that is prepared."""
-    return rock_of(view.case, view.header).holds(whole_nodes(view).voxel[:], view.header.shape)
+    return rock_of(view.header).holds(whole_nodes(view).voxel[:], view.header.shape)
 
 
 EXPECTED = 1.3
@@ -241,7 +239,7 @@ def measured_permeability(view: FlowView, squares: Callable = squared_widths) ->
     """Permeability of the present flow, on rank 0 (None elsewhere); collective. It does not depend on the ranks.
     ``squares``: of :func:`squares_beside`. Raises InputError: nothing but a uniform, constant body force may drive the
     flow, and there must be one."""
-    header, rock = view.header, rock_of(view.case, view.header)
+    header, rock = view.header, rock_of(view.header)
     acceleration = driving_acceleration(view.case, header) * rock.concentration
     pore_size = mean_pore_size(view)
     velocity = view.velocity_m_s()
@@ -358,7 +356,7 @@ def _no_permeability(why: str) -> str:
 
 def mean_pore_size(view: FlowView) -> float:
     """Hydraulic diameter 4 V / S of the pores [voxels], infinite without walls; collective, on every rank."""
-    domain, rock, faces, n_nodes = view.domain, rock_of(view.case, view.header), 0, 0
+    domain, rock, faces, n_nodes = view.domain, rock_of(view.header), 0, 0
     for first in range(0, domain.n_nodes, CHUNK_NODES):
         chunk = slice(first, min(first + CHUNK_NODES, domain.n_nodes))
         walls = is_wall(domain.neighbours(FACE_VECTORS, chunk))[:, rock.holds(domain.voxel[chunk], view.header.shape)]

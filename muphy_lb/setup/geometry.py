@@ -40,7 +40,7 @@ from muphy_lb.geometry.slabs import padded
 from muphy_lb.geometry.store import open_nodes, read_arrays
 from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
 from muphy_lb.geometry.surfaces.surface import Surface, read_surface
-from muphy_lb.geometry.voxels import FLUID, SOLID, Opening, Voxels
+from muphy_lb.geometry.voxels import FLUID, SOLID, Opening, Reservoirs, Voxels
 from muphy_lb.lattice import lattice_named
 
 LOG = logging.getLogger(__name__)
@@ -153,6 +153,17 @@ def open_case_nodes(case: Case, is_checked: bool = False) -> Iterator[NodeList]:
 def is_prepared(case: Case) -> bool:
     """Whether the geometry is a prepared one (CASE.h5)."""
     return case.geometry.file is not None and Path(case.geometry.file).suffix == PREPARED
+
+
+def reservoirs_of(case: Case) -> Reservoirs | None:
+    """The layers of fluid that the image of a case gets or its prepared geometry has. Raises GeometryError, InputError:
+    as of :func:`open_case_nodes`."""
+    if is_prepared(case):
+        with open_case_nodes(case, is_checked=True) as nodes:
+            return nodes.reservoirs
+    options = case.geometry.options
+    layers, axis, ends = (options.get(f"reservoir_{name}") for name in Reservoirs._fields)
+    return Reservoirs(layers, axis or "x", ends or "open") if layers else None
 
 
 def is_surface(case: Case) -> bool:

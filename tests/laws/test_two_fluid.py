@@ -593,7 +593,7 @@ def test_a_rock_is_its_image_without_reservoirs(axis, ends):
     openings = [{"name": "inlet", "pressure_pa": 0.0}, {"name": "outlet", "pressure_pa": 0.0}] * (ends == "open")
     case = {"geometry": {"spacing_m": 1.0, "options": options}, "openings": openings, "two_fluid": {"second": []}}
     with Simulation(merged(FLOW, case), geometry=pores) as sim:
-        rock, nodes = rock_of(sim.core.case, sim.core.header), sim.core.nodes
+        rock, nodes = rock_of(sim.core.header), sim.core.nodes
     assert rock.extent == pores.shape[::-1]
     assert np.count_nonzero(rock.holds(nodes.voxel[:], nodes.shape)) == pores.sum()
 

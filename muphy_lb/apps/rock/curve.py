@@ -15,7 +15,7 @@ from muphy_lb.output.series import write_summary
 SATURATION = "saturation of the first fluid"
 FLUIDS, KR, ERROR = ("first", "second"), "relative_permeability", "standard_error"
 PERMEABILITIES = tuple(f"{fluid}_{name}" for fluid in FLUIDS for name in (KR, ERROR))
-"""Columns of the relative permeabilities of both fluids."""
+"""Columns of the relative permeabilities of both fluids, each with its own standard error."""
 
 
 def numbers(text: str) -> list[float]:

@@ -151,7 +151,7 @@ class Gradient:
 
     def __init__(self, sim: Simulation, inlet: str):
         self._sim, core = sim, sim.core
-        rock, normals = rock_of(core.case, core.header), {each.name: each.normal for each in core.header.openings}
+        rock, normals = rock_of(core.header), {each.name: each.normal for each in core.header.openings}
         self._axis = int(np.abs(normals[inlet]).argmax())
         self._sign = -float(np.sign(normals[inlet][self._axis]))
         low, high = rock.low[self._axis], rock.high[self._axis]

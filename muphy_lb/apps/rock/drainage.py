@@ -39,7 +39,7 @@ from muphy_lb.case.case import Case, as_case, listed, load_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.geometry.clean import component_labels
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.geometry.porous.preparation import AT_INLET
+from muphy_lb.geometry.voxels import AT_INLET
 from muphy_lb.measure.displacement import Displacement, displacement_of
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.parallel import from_root
@@ -49,6 +49,7 @@ from muphy_lb.run.options import DEFAULT_OUTPUT
 from muphy_lb.run.preparation import Preparation
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.stop_signals import StopSignals
+from muphy_lb.setup.geometry import reservoirs_of
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,8 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
     fluids = displacement_of(case, "drainage")
     inlet, outside_pa = _openings(case, fluids, curve)
-    layers, ends = (case.geometry.options.get(f"reservoir_{name}") for name in ("layers", "ends"))
-    if curve is BY_PRESSURE and layers and (ends, inlet) != (AT_INLET, AT_INLET):
+    reservoirs = from_root(communicator, lambda: reservoirs_of(case))
+    if curve is BY_PRESSURE and reservoirs and (reservoirs.ends, inlet) != (AT_INLET, AT_INLET):
         say(
             "warning: a reservoir lies between the rock and the porous plate; once the second fluid comes through, it"
             " fills that, and the first one has no way out any more: give geometry.options.reservoir_ends = 'inlet',"

@@ -125,7 +125,7 @@ def _image_box(options: dict, header: GeometryHeader, case: Case) -> tuple[np.nd
         low, high = np.array(options["crop"])
         return low, high - low
     doubled = np.array([2 if axis in options.get("mirror", "") else 1 for axis in AXES])
-    extent = np.array(rock_of(case, header).extent)
+    extent = np.array(rock_of(header).extent)
     return np.zeros(3, dtype=int), np.maximum(1, extent // doubled // options.get("divide", 1))
 
 

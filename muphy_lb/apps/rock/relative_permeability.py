@@ -44,6 +44,7 @@ from muphy_lb.run.options import DEFAULT_OUTPUT
 from muphy_lb.run.preparation import Preparation
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import StopSignals
+from muphy_lb.setup.geometry import reservoirs_of
 
 KNOWN_WITHIN = 0.02
 FILE, METHOD_FILE = KR, "method.txt"
@@ -73,10 +74,10 @@ def relative_permeability(options, say: Callable[[str], None], communicator) -> 
     saturations = _saturations(options.saturations)
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
     fluids = displacement_of(case, "relative-permeability")
-    if case.geometry.options.get("reservoir_layers"):
+    if from_root(communicator, lambda: reservoirs_of(case)):
         raise InputError(
             "relative-permeability: both fluids would flow through geometry.options.reservoir_layers, too, at another"
-            " saturation; leave the key out, and give mirror = 'x' to an image that does not repeat"
+            " saturation; leave the option out, and give mirror = 'x' to an image that does not repeat"
         )
     given = [key for key in fluids.starts if getattr(getattr(case, fluids.section), key) not in (None, ())]
     if given:

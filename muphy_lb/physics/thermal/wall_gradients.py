@@ -95,4 +95,6 @@ def _slopes(temperature_k, links: _Links) -> np.ndarray:
     second = temperature_k[np.maximum(links.behind, 0)].astype(np.float64) - links.temperature_k
     share = np.minimum(4.0 * s**2, 1.0)
     both = share * (2.0 - s) * (1.0 + s) * first + s * (1.0 - share * (2.0 - s)) * second
-    return links.conductivity * np.where(links.behind >= 0, both / (s * (1.0 + s)), first / np.maximum(s, LEAST_DISTANCE))
+    return links.conductivity * np.where(
+        links.behind >= 0, both / (s * (1.0 + s)), first / np.maximum(s, LEAST_DISTANCE)
+    )

@@ -2,6 +2,7 @@
 
 import json
 import signal
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,9 +12,12 @@ from muphy_lb.apps.rock.permeability import permeability, tensor_m2
 from muphy_lb.apps.rock.settled_flow import Desk, settled_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.load import load_content
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
-from muphy_lb.measure.permeability import DARCY_M2
+from muphy_lb.geometry.store import read_geometry, write_geometry
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Reservoirs, Voxels
+from muphy_lb.measure.permeability import DARCY_M2, rock_of
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Clock
 from muphy_lb.run.stop_signals import StopSignals
@@ -198,6 +202,28 @@ def test_another_time_step_is_another_flow_only_where_k_depends_on_it(tmp_path):
     flow_in(tmp_path / "cut", lattice=DUCT["lattice"] | {"walls": "bouzidi"})
     with pytest.raises(InputError, match="differs in lattice; give --overwrite"):
         flow_in(tmp_path / "cut", lattice=lattice | {"walls": "bouzidi"})
+
+
+@pytest.mark.parametrize("ends", ["inlet", "open", "periodic"])
+def test_a_prepared_rock_is_its_image_without_reservoirs(tmp_path, ends):
+    """Porosity and k of a prepared geometry counted its reservoirs as rock."""
+    image = np.zeros((1, 8, 6), np.uint8)
+    image[:, 1:7] = 1
+    voxels = load_content(image, spacing_m=SPACING_M, fluid_value=1, reservoir_layers=3, reservoir_ends=ends).voxels
+    write_geometry(tmp_path / "rock.h5", build_nodes(voxels))
+    rock = rock_of(read_geometry(tmp_path / "rock.h5").header)
+    assert rock == rock_of(build_nodes(voxels).header) and rock.extent == image.shape[::-1]
+
+
+@pytest.mark.parametrize(("name", "value"), [("layers", 40), ("axis", "w"), ("ends", "closed")])
+def test_reservoirs_that_leave_no_rock_are_refused(tmp_path, name, value):
+    voxels = load_content(np.ones((1, 8, 6), np.uint8), spacing_m=SPACING_M, fluid_value=1, reservoir_layers=3).voxels
+    write_geometry(
+        tmp_path / "rock.h5",
+        replace(build_nodes(voxels), reservoirs=Reservoirs(3, "x", "open")._replace(**{name: value})),
+    )
+    with pytest.raises(GeometryError, match=f"reservoir_{name} is"):
+        read_geometry(tmp_path / "rock.h5")
 
 
 def test_an_image_mirrored_along_one_axis_is_mirrored_along_each_in_turn(tmp_path):
