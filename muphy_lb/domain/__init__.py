@@ -6,7 +6,7 @@
 - ``halo``: populations and fields that cross between ranks. ``links``: records of links into openings and walls.
 - ``scalar_boundary``: conditions of scalars, values beyond walls of voxels; ``fitted_values``: beyond walls that cut
   links anywhere. ``stencil``, ``scalar_streaming``: the addresses of a scalar's values, of its populations.
-- ``wall_shapes``: normals and curvatures of walls, from the smoothed image.
+- ``wall_shapes``: normals and curvatures of walls, from the smoothed image; ``smoothed_fluid``: that, by blocks.
 - ``lone``: a domain of one node. ``lookup``: from a voxel to its node, and to the nodes around a particle.
 """
 

@@ -1,5 +1,6 @@
 """Normals and curvatures of walls of voxels at the nodes beside them, from the smoothed image."""
 
+from collections.abc import Sequence
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -7,16 +8,15 @@ import numpy as np
 
 from muphy_lb.domain.links import is_wall
 from muphy_lb.domain.local import LocalDomain
+from muphy_lb.domain.smoothed_fluid import TRUNCATE, SmoothedFluid, edges
 from muphy_lb.geometry.neighbours import NeighbourSearch, is_opening_link
-from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.geometry.wall_areas import AXES
 from muphy_lb.lattice import Lattice
 
 SMOOTHINGS, ALIKE = (3.0, 1.5), 0.985
 """Standard deviations [voxels] over which walls are smoothed before derivatives are taken: the wider one where both
 normals are alike, by cosine, so that neither corners nor the other side of a throat turn them."""
-TRUNCATE = 4.0
-"""Standard deviations beyond which the smoothing reads nothing."""
 FACE, NEAR = 4, 8
 """Nodes on both sides of a concave corner that at least lie beside planes, and those whose normals are of these."""
 CHUNK = 1 << 20  # nodes looked at together
@@ -145,11 +145,19 @@ def _bend(normal: np.ndarray, shape: np.ndarray) -> np.ndarray:
 
 def _derivatives(nodes: NodeList, image, chosen: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
     """(3, m) first and (3, 3, m) second derivatives of the smoothed fluid at some nodes."""
-    from scipy.ndimage import gaussian_filter
+    (fluid, first), axes = image, [axis for axis in range(3) if nodes.shape[2 - axis] > 1]
+    place = nodes.coordinates(chosen)[:, ::-1] + first
+    found = np.zeros((3, chosen.size)), np.zeros((3, 3, chosen.size))
+    for _, members in fluid.blocks_of(place):
+        smooth, low = fluid.smoothed(place[members], width)
+        differences = _differences(smooth, (place[members] - low)[:, ::-1], axes)
+        for array, values in zip(found, differences, strict=True):
+            array[..., members] = values
+    return found
 
-    (fluid, first), mode = image, ["wrap" if periodic else "nearest" for periodic in nodes.periodic[::-1]]
-    smooth = gaussian_filter(fluid, width, mode=mode, truncate=TRUNCATE)
-    place = nodes.coordinates(chosen) + first[::-1]
+
+def _differences(smooth: np.ndarray, place: np.ndarray, axes: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """(3, m) first and (3, 3, m) second differences of a field (nz, ny, nx) at places (m, 3) x, y, z."""
 
     def beside(axes, steps) -> np.ndarray:
         moved = place.copy()
@@ -157,8 +165,7 @@ def _derivatives(nodes: NodeList, image, chosen: np.ndarray, width: float) -> tu
             moved[:, axis] = (moved[:, axis] + step) % smooth.shape[2 - axis]
         return smooth[moved[:, 2], moved[:, 1], moved[:, 0]]
 
-    slope, second = np.zeros((3, chosen.size)), np.zeros((3, 3, chosen.size))
-    axes = [axis for axis in range(3) if nodes.shape[2 - axis] > 1]
+    slope, second = np.zeros((3, len(place))), np.zeros((3, 3, len(place)))
     for axis in axes:
         up, down = beside([axis], [1]), beside([axis], [-1])
         slope[axis], second[axis, axis] = 0.5 * (up - down), up + down - 2.0 * beside([], [])
@@ -168,16 +175,18 @@ def _derivatives(nodes: NodeList, image, chosen: np.ndarray, width: float) -> tu
     return slope, second
 
 
-def _surrounded(nodes: NodeList, near: np.ndarray, codes: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-    """(nz, ny, nx) 1 in the fluid and 0 in walls, with what lies so many voxels beyond the ends that do not repeat,
-    walls and the fluid behind openings; and (3,) the place of the first voxel (z, y, x). ``codes``: (6, n) neighbours
-    along ``AXES`` of nodes ``near`` (n,)."""
+def _surrounded(nodes: NodeList, near: np.ndarray, codes: np.ndarray, depth: int) -> tuple[SmoothedFluid, np.ndarray]:
+    """The fluid, with what lies so many voxels beyond the ends that do not repeat, walls and the fluid behind openings;
+    and (3,) the place of the first voxel (z, y, x). ``codes``: (6, n) neighbours along ``AXES`` of nodes ``near``
+    (n,)."""
     beyond = ~np.array(nodes.periodic[::-1]) & (np.array(nodes.shape) > 1)
-    fluid, first = np.zeros(np.array(nodes.shape) + 2 * depth * beyond), depth * beyond
-    place = nodes.coordinates()[:, ::-1] + first
-    fluid[tuple(place.T)] = 1.0
+    shape, first = np.array(nodes.shape) + 2 * depth * beyond, depth * beyond
+    fluid = SmoothedFluid(shape, edges(shape, nodes.n_nodes), nodes.periodic[::-1])
+    for start in range(0, nodes.n_nodes, CHUNK):
+        chosen = slice(start, min(start + CHUNK, nodes.n_nodes))
+        fluid.fill(voxel_coordinates(nodes.voxel[chosen], nodes.shape)[:, ::-1] + first)
+    place = nodes.coordinates(near)[:, ::-1] + first
     for vector, opens in zip(AXES[:, ::-1], is_opening_link(codes), strict=True):
         for step in range(1, depth + 1) if beyond[np.abs(vector).argmax()] else ():
-            out = place[near[opens]] + step * vector
-            fluid[tuple(out[((out >= 0) & (out < fluid.shape)).all(axis=1)].T)] = 1.0
+            fluid.fill(place[opens] + step * vector)
     return fluid, first
