@@ -73,7 +73,7 @@ class SmoothedFluid:
             number, within = np.divmod(place, self._edge[axis])
             blocks.append([(k, np.flatnonzero(number == k), within[number == k]) for k in np.unique(number)])
         for along in product(*blocks):
-            held, where, within = zip(*along, strict=True)
+            held, where, of_block = zip(*along, strict=True)
             if self._block[held] >= 0:
-                part[np.ix_(*where)] = self._blocks[self._block[held]][np.ix_(*within)]
+                part[np.ix_(*where)] = self._blocks[self._block[held]][np.ix_(*of_block)]
         return part
