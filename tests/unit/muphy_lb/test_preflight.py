@@ -342,14 +342,19 @@ def test_info_tells_that_further_physics_take_their_time():
     assert "; [dissipation] may take several times as long; set-up" in duration(case, 10, 10, 1, 100.0)
 
 
-def test_info_counts_what_a_processor_computes_for_two_fluids(monkeypatch):
-    """It told a fifteenth of the time, from the bytes alone."""
+TWO_FLUIDS = {"two_fluid": {"interfacial_tension_n_m": 0.03, "kinematic_viscosity_m2_s": VISCOSITY_M2_S}}
+
+
+@pytest.mark.parametrize(
+    ("physics", "time", "mflups", "ns"),
+    [(TWO_FLUIDS, "1 min 50 s", 9.09, 220), ({"free_surface": {"liquid": [{"level_m": 1.0}]}}, "45 s", 22.2, 90)],
+)
+def test_info_counts_what_a_processor_computes(monkeypatch, physics, time, mflups, ns):
+    """It told a fifteenth of the time of two fluids, a third of that of a breaking dam, from the bytes alone."""
     monkeypatch.setattr("muphy_lb.setup.advice.costs.host_copy_tb_s", lambda n_threads, n_bytes: 0.02)
     monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", 2)
-    two_fluid = {"interfacial_tension_n_m": 0.03, "kinematic_viscosity_m2_s": VISCOSITY_M2_S}
-    case = make_case(two_fluid=two_fluid, compute={"backend": "cpu"})
-    text = duration(case, 10**6, 1000, 1, 280.0)
-    assert "about 1 min 50 s on" in text and "at about 9.09 MFLUPS, of some 220 ns a node" in text
+    text = duration(make_case(**physics, compute={"backend": "cpu"}), 10**6, 1000, 1, 280.0)
+    assert f"about {time} on" in text and f"at about {mflups} MFLUPS, of some {ns} ns a node" in text
     assert "several times" not in text
 
 
