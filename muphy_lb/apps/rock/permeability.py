@@ -32,8 +32,9 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
     """Run one flow, or one along each axis, until k settles; returns the exit code: 1 if one did not, 75 if a flow was
     stopped, from where the same command goes on.
 
-    The tolerance is ``run.steady_tolerance``, 1e-4 without it, per ``run.steady_time_s``, without it d^2 / nu with the
-    mean pore size d; ``run.steps`` is the most. Files are written after every flow.
+    The tolerance is ``run.steady_tolerance``, 5e-4 without it, per ``run.steady_time_s``, without it the slowest time
+    of the flow (:data:`muphy_lb.apps.rock.settled_flow.SLOWEST`); ``run.steps`` is the most. Files are written after
+    every flow.
 
     Raises:
         InputError: no flow of which this can be computed.

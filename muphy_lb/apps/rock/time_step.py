@@ -22,13 +22,14 @@ from muphy_lb.apps.rock.settled_flow import (
     forget_flow,
     is_free_of_time_step,
     is_under_way,
+    longest_wave,
     settled_flow,
 )
 from muphy_lb.base.errors import DivergedError
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import ask_for_voxels
-from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.parallel import from_root
 from muphy_lb.setup.distribute import DistributedGeometry, distributed
@@ -100,9 +101,3 @@ def pore_width(nodes: NodeList) -> float:
         ends = line[-1] > line[0] if wraps else line[-1]
         faces += 2 * int(np.count_nonzero(line[:-1] > line[1:]) + np.count_nonzero(ends))  # both ways alike
     return 4.0 * voxel.size / faces if faces else np.inf
-
-
-def longest_wave(header: GeometryHeader) -> int:
-    """Length [voxels] of the longest wave of pressure in the box, of which half fits between closed sides."""
-    sizes = zip(header.shape[::-1], header.periodic, strict=True)
-    return max(n if is_periodic else 2 * n for n, is_periodic in sizes)
