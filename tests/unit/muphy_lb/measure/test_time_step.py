@@ -67,6 +67,17 @@ def test_k_settles_to_the_same_in_fewer_steps(nodes, tmp_path):
     assert quick.record()["time_step_s"] == quick.time_step_s
 
 
+@pytest.mark.parametrize("which", ["short", "case"])
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-4])
+def test_the_tolerance_is_the_error_of_k(nodes, tmp_path, which, tolerance):
+    """With the time step of the case pressure evens out in far longer than a pore comes to speed, by which the flow was
+    judged: k was off by 6.6 times the tolerance."""
+    run = ROCK["run"] | {"steps": 200_000}
+    exact = flow(nodes, tmp_path / "exact", run=run | {"steady_tolerance": 1e-8}).limit_m2
+    found = flow(nodes, tmp_path, which, run=run | {"steady_tolerance": tolerance})
+    assert found.settled and abs(found.permeability.permeability_m2 / exact - 1.0) < tolerance
+
+
 def test_a_stopped_flow_goes_on_with_its_own_time_step(nodes, tmp_path):
     stopped, whole = flow(nodes, tmp_path / "a", signal_number=signal.SIGINT), flow(nodes, tmp_path / "b")
     assert stopped.is_stopped
