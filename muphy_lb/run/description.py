@@ -206,6 +206,9 @@ def _condition(section: OpeningSection) -> str:
 def _prepared_lines(path) -> Iterator[str]:
     nodes = read_geometry(path)
     yield from _size_lines(nodes)
+    if nodes.reservoirs:
+        low, high = nodes.reservoirs.both
+        yield f"layers of reservoir along {nodes.reservoirs.axis}: {low} at its low end, {high} at the other"
     yield f"nodes by group (0: touching no opening): {', '.join(map(str, np.diff(nodes.group_start)))}"
     for opening in nodes.openings:
         centre, normal = (" ".join(f"{c:.4g}" for c in vector) for vector in (opening.centre_m, opening.normal))
