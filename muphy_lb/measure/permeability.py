@@ -34,7 +34,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, voxel_coordinates
 from muphy_lb.geometry.porous.pores import pore_widths
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
-from muphy_lb.measure.rounding import LARGEST_LOSS, loss_text, lost_to_rounding
+from muphy_lb.measure.rounding import rounding_warnings
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 
 
@@ -246,7 +246,7 @@ def measured_permeability(view: FlowView, squares: Callable = squared_widths) ->
     velocity = view.velocity_m_s()
     if velocity is None:
         return None
-    lost = lost_to_rounding(view)
+    of_rounding = rounding_warnings(view)
     strength, of_throats = float(np.linalg.norm(acceleration)), _throats(view, rock, velocity, squares)
     if not rock.is_all:
         velocity = velocity[rock.holds(whole_nodes(view).voxel[:], header.shape)]
@@ -273,7 +273,7 @@ def measured_permeability(view: FlowView, squares: Callable = squared_widths) ->
         tortuosity=float(np.linalg.norm(velocity, axis=1).mean(dtype=np.float64)) / along if along > 0.0 else np.inf,
         **lengths,
         reynolds=reynolds,
-        warnings=_warnings(0.0 if view.fluid.equilibrium.is_linear else reynolds, lengths, lost),
+        warnings=of_rounding + _warnings(0.0 if view.fluid.equilibrium.is_linear else reynolds, lengths),
         distribution=velocity_distribution(velocity @ direction.astype(velocity.dtype)),
         throats=of_throats,
     )
@@ -377,8 +377,8 @@ def direction_text(direction: np.ndarray) -> str:
     return "(" + ", ".join(f"{component:.4g}" for component in direction) + ")"
 
 
-def _warnings(reynolds: float, lengths: dict, lost: float) -> tuple[str, ...]:
-    texts = [loss_text(lost)] if lost > LARGEST_LOSS else []
+def _warnings(reynolds: float, lengths: dict) -> tuple[str, ...]:
+    texts = []
     if reynolds > CREEPING:
         texts.append(
             f"the Reynolds number is {reynolds:.3g}, above {CREEPING:g}: inertia counts, and the number depends on the"

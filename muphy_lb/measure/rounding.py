@@ -1,4 +1,11 @@
-"""The share of a flow that half precision rounds away."""
+"""What half precision rounds away of a flow.
+
+Populations are rounded to within ``ULP`` of themselves in every step. Where a uniform force drives the flow, changes in
+a step are smaller than that, and rounding holds the fluid back in each of the steps in which the force would give it
+its speed. Where the pressure is larger than the velocity, as in narrow pores, its rounding hides the velocity.
+"""
+
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -7,26 +14,48 @@ from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 
 ULP = 2.0**-12  # largest rounding error of a population in half precision, over the population
-SHARE = 0.7
-"""Of ``ULP`` and of the steps in which the force would give the fluid its mean speed: what is missing of the flow
+LOST = 0.7
+"""Of ``ULP`` and of the steps in which the force would give the fluid its mean speed: share of the flow that is missing
 between plates 8 to 32 voxels apart at viscosities of 0.02 to 0.5 (0.3 to 0.9) and in a pack of spheres."""
-LARGEST_LOSS = 0.01  # share of the flow above which the loss is told
+HIDDEN = 0.5
+"""Of ``ULP`` and of the largest change of the density over the mean speed: by what share of that speed velocities at
+nodes are off in rocks (0.2 to 0.6; 4 in a slit of one voxel, which rounds alike along its length); k of a rock whose
+pores are a few voxels wide was off by half as much."""
+LARGEST = 0.01  # share above which either is told
+
+
+def rounding_warnings(view: FlowView) -> tuple[str, ...]:
+    """Reasons to doubt the numbers of a flow in half precision, sentences without a full stop; collective, the same on
+    every rank."""
+    return tuple(_warnings(view)) if view.case.compute.precision == FP16.name else ()
 
 
 def lost_to_rounding(view: FlowView) -> float:
-    """Share of a steady flow, driven by a uniform force, that is missing since half precision rounds the populations
-    toward what they were; 0 in other precisions, and where openings or waveforms drive the flow. Collective, on every
-    rank."""
+    """Share of a steady flow in half precision, driven by a uniform force, that is missing; 0 where openings or
+    waveforms drive the flow. Collective, on every rank."""
     case, header = view.case, view.header
-    if case.compute.precision != FP16.name or header.openings or case.flow.not_uniform:
+    if header.openings or case.flow.not_uniform:
         return 0.0
     force = float(np.linalg.norm(view.units.acceleration_to_lattice(uniform_acceleration_m_s2(case, header))))
-    return SHARE * ULP * view.health().mean_speed / force if force else 0.0
+    return LOST * ULP * view.health().mean_speed / force if force else 0.0
 
 
-def loss_text(share: float) -> str:
-    """Warning of a loss, a sentence without a full stop."""
-    return (
-        f"half precision (compute.precision = 'fp16') rounds away some {100.0 * share:.2g} % of this flow, whose force"
-        " changes populations by less than their digits in a step; give 'fp32', or a longer time step"
-    )
+def hidden_by_rounding(view: FlowView) -> float:
+    """Error of the velocity at a node of a flow in half precision over the mean speed, for the pressure there;
+    collective, on every rank."""
+    speed, change = view.health().mean_speed, view.largest_density_change()
+    return HIDDEN * ULP * change / speed if speed else 0.0
+
+
+def _warnings(view: FlowView) -> Iterator[str]:
+    lost, hidden = lost_to_rounding(view), hidden_by_rounding(view)
+    if lost > LARGEST:
+        yield (
+            f"half precision (compute.precision = 'fp16') rounds away some {100.0 * lost:.2g} % of this flow, whose"
+            " force changes populations by less than their digits in a step; give 'fp32', or a longer time step"
+        )
+    if hidden > LARGEST:
+        yield (
+            "half precision (compute.precision = 'fp16') rounds populations that hold far more pressure than velocity:"
+            f" velocities at nodes are off by {100.0 * hidden:.2g} % of the mean speed or more; give 'fp32'"
+        )

@@ -18,7 +18,7 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, PeriodMean, Steadiness
-from muphy_lb.measure.rounding import LARGEST_LOSS, loss_text, lost_to_rounding
+from muphy_lb.measure.rounding import rounding_warnings
 from muphy_lb.run.openings import Balance, balance_of, is_telling
 from muphy_lb.setup.advice.plausibility import WHOLE
 from muphy_lb.setup.advice.stability import cause_and_remedy
@@ -107,7 +107,7 @@ class Findings:
         is_driven: whether a waveform drives it.
         is_crossed: whether more than next to nothing of what flows inside crosses the openings.
         stopped_by: what has ended the run before its end; empty if nothing has.
-        lost_to_rounding: share of the flow that half precision rounds away.
+        rounding: what half precision rounds away of the flow, as objections.
     """
 
     balance: Balance | None
@@ -122,7 +122,7 @@ class Findings:
     is_driven: bool = False
     is_crossed: bool = True
     stopped_by: str = ""
-    lost_to_rounding: float = 0.0
+    rounding: tuple[str, ...] = ()
 
     @property
     def kept(self) -> Balance | None:
@@ -219,7 +219,7 @@ def _found(view: FlowView, observers: Sequence[Observer], stopped_by: str) -> Fi
         is_driven=longest_period_s(case) > 0.0,
         is_crossed=balance is None or is_telling(view, balance, health.mean_speed),
         stopped_by=stopped_by,
-        lost_to_rounding=lost_to_rounding(view),
+        rounding=rounding_warnings(view),
     )
 
 
@@ -270,8 +270,7 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
             f" {_percent(LARGEST_DRIFT)}: half-way walls, fp64 or a shorter run lose less, and a wall whose"
             " velocity leads through its own faces lets fluid in or out"
         )
-    if findings.lost_to_rounding > LARGEST_LOSS:
-        yield loss_text(findings.lost_to_rounding)
+    yield from findings.rounding
     if not findings.density_change <= findings.allowed_density_change:
         shorter = sqrt(findings.density_change / findings.allowed_density_change)
         yield (
