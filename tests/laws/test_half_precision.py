@@ -169,7 +169,7 @@ def test_what_is_rounded_away_of_a_flow_is_told(viscosity, steps):
 
 
 def test_a_velocity_that_the_rounding_of_the_pressure_hides_is_told():
-    """A slit of a voxel between chambers, 200 voxels long: the pressure is hundreds of times the velocity, which was off by 29 %."""
+    """A slit of a voxel between chambers, 200 voxels long: the velocity was off by 29 %."""
     chambers = np.ones((1, 9, 200), dtype=np.uint8)
     chambers[:, [0, -1]] = 0
     chambers[:, :, 20:180] = 0
