@@ -1,4 +1,4 @@
-"""What half precision rounds away of a flow.
+"""Rounding errors of a flow in half precision.
 
 Populations are rounded to within ``ULP`` of themselves in every step. Where a uniform force drives the flow, changes in
 a step are smaller than that, and rounding holds the fluid back in each of the steps in which the force would give it

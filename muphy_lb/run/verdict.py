@@ -107,7 +107,7 @@ class Findings:
         is_driven: whether a waveform drives it.
         is_crossed: whether more than next to nothing of what flows inside crosses the openings.
         stopped_by: what has ended the run before its end; empty if nothing has.
-        rounding: what half precision rounds away of the flow, as objections.
+        rounding: errors of half precision, as objections.
     """
 
     balance: Balance | None
