@@ -1,4 +1,5 @@
-"""Recursive-regularised at interpolated walls with a relaxation time close to 1/2: finite, and said in the log."""
+"""Recursive-regularised at interpolated walls with a relaxation time close to 1/2: finite, and said in the log; and
+where stairs of voxels hold a flow."""
 
 import re
 
@@ -12,6 +13,7 @@ from muphy_lb.setup import boundaries, collision
 from muphy_lb.setup.advice.stability import SHARE, share_of_rule, told, wants_other_moments
 from muphy_lb.validation.case import Settings
 from muphy_lb.validation.flows import forced_flow, start_from_velocity
+from muphy_lb.validation.free_surface.films import Plates
 
 DIRECTION, RADIUS, SPEED, N_STEPS = (2, 1, 0), 4.3, 0.1, 1500
 WIDE = 8.6  # in which central-linear needs no blend
@@ -110,3 +112,8 @@ def test_a_share_of_a_rule_leaves_the_rest_to_half_way_bounce_back(rule):
     blended = wall_coefficients(rule, distance, momentum, SHARE)
     assert np.allclose(blended, SHARE * whole + (1.0 - SHARE) * half_way, rtol=1e-15)
     assert np.array_equal(wall_coefficients(rule, distance, momentum, 1.0), whole)
+
+
+def test_stairs_of_voxels_hold_a_flow_before_their_plane():
+    """By a sixteenth of a voxel along (2, -1), with half-way walls and trt: films down such plates count from there."""
+    assert Plates(1, 2).no_slip(Settings(backend="cpu")) == pytest.approx(1 / 16, abs=2e-3)

@@ -1,12 +1,16 @@
 """Films that run down a plate: parallel to it, u = g / (2 nu) (2 h y - y^2), h^3 g / (3 nu) of flow rate a width.
 
 The start is the exact flow at the exact level; a film that the scheme places elsewhere changes within h^2 / nu.
+
+Stairs of voxels hold the liquid up to a tenth of a voxel before the plane that they stand for, with a surface or
+without: 1.5 to 2.5 % of the flow rate of a film of 12 voxels. So where a plate of voxels is oblique its plane of no
+slip is found by the flow rate G H^3 / (12 nu) between two of them, and what is judged is the surface alone.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from math import hypot, log
+from math import cbrt, hypot, log
 
 import numpy as np
 
@@ -17,6 +21,7 @@ from muphy_lb.physics.free_surface.filling import fill
 from muphy_lb.physics.free_surface.start import LevelRegion, Region
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Row, Settings, at_least, at_most, case, relative, shown
+from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.free_surface import liquids
 from muphy_lb.validation.free_surface.tanks import liquid_density
 from muphy_lb.validation.plot import Plot, Series
@@ -27,8 +32,9 @@ DEPTHS, QUICK_DEPTHS, DEPTH_3D, DIRECTION_3D = (6.5, 12.3, 20.5), (6.5, 12.3), 1
 FLOW, OF_PROFILE, OF_FLOOR, ORDER, COARSE = 0.01, 0.01, 0.003, 1.8, 12.0
 DURATION = 2.0
 """Of the computation, over h^2 / nu."""
-ACROSS, OBLIQUE_DEPTH, PLATE, ROWS = (1, 2), 12.3, 4.0, 32
-"""Normal of an oblique plate, of voxels, depth of its film, its thickness, and the height of the periodic box."""
+ACROSS, OBLIQUE_DEPTH, PLATE, LENGTH = ((1, 2), (1, 3), (2, 3)), 12.3, 4.0, 28.0
+"""Normals of oblique plates, of voxels, depth of their films, their thickness, and the least distance at which they
+repeat."""
 
 
 @case("surface-film", "u = g / (2 nu) (2 h y - y^2): Bird, Stewart, Lightfoot, Transport Phenomena, section 2.2")
@@ -46,7 +52,8 @@ def surface_film(settings: Settings) -> Iterator:
             yield at_least("order of the flow rate", ORDER, order, 0.0)
         flow, others = _film(settings, DEPTH_3D, "D3Q19", DIRECTION_3D)
         yield from (flow, *others)
-        yield _oblique(settings)
+        for across in ACROSS:
+            yield from _oblique(settings, Plates(*across))
 
 
 @dataclass(frozen=True)
@@ -67,27 +74,81 @@ class _FilmRegion(Region):
         return -np.inf, np.inf
 
 
-def _oblique(settings: Settings) -> Row:
+@dataclass(frozen=True)
+class Plates:
+    """Plates of voxels across (a, b) that repeat along their normal, in a box that repeats along x and y."""
+
+    a: int
+    b: int
+
+    @property
+    def size(self) -> float:
+        """Length of (a, b): its layers of voxels are 1 / size apart."""
+        return hypot(self.a, self.b)
+
+    @property
+    def rows(self) -> int:
+        """Height of the box over a, and length over b."""
+        return round(np.ceil(LENGTH * self.size / (self.a * self.b)))
+
+    @property
+    def length(self) -> float:
+        """Distance at which the plates repeat."""
+        return self.rows * self.a * self.b / self.size
+
+    @property
+    def normal(self) -> np.ndarray:
+        """(3,) unit normal."""
+        return np.array([self.a, self.b, 0.0]) / self.size
+
+    @property
+    def along(self) -> np.ndarray:
+        """(3,) unit vector along the plates."""
+        return np.array([self.b, -self.a, 0.0]) / self.size
+
+    @property
+    def is_plate(self) -> np.ndarray:
+        """(ny, nx) voxels that are solid."""
+        y, x = np.mgrid[: self.rows * self.a, : self.rows * self.b]
+        return np.mod(self.a * x + self.b * y, self.rows * self.a * self.b) / self.size < PLATE
+
+    @property
+    def width(self) -> float:
+        """Of all plates together."""
+        return self.is_plate.size / self.length
+
+    def make(self) -> partial:
+        """Makes simulations between the plates."""
+        flags = np.where(self.is_plate, SOLID, FLUID).astype(FLAG_DTYPE)[None]
+        return partial(Solver, nodes=build_nodes(Voxels(flags, periodic=(True, True, False))))
+
+    def no_slip(self, settings: Settings) -> float:
+        """Distance of the plane of no slip before that of the stairs, by the flow rate between two plates."""
+        gap = float((~self.is_plate).sum()) / self.width
+        drive = 12.0 * VISCOSITY * SPEED / gap**2
+        flow = {"acceleration_m_s2": [float(x) for x in drive * self.along]}
+        channel = lattice_simulation(settings, {"shape": "channel"}, VISCOSITY, flow=flow, make=self.make())
+        channel.step(round(gap**2 / VISCOSITY))
+        rate = float((on_root(channel.velocity_m_s()) @ self.along).sum()) / self.width
+        return 0.5 * (gap - cbrt(12.0 * VISCOSITY * rate / drive))
+
+
+def _oblique(settings: Settings, plates: Plates) -> Iterator[Row]:
     """Flow rate of a film from rest down a plate of voxels that is oblique to the lattice, over that of a film of the
-    same volume; the box repeats along x and y."""
-    a, b = ACROSS
-    size = hypot(a, b)
-    normal, along, length = np.array([a, b, 0.0]) / size, np.array([b, -a, 0.0]) / size, ROWS * a * b / size
-    y, x = np.mgrid[: ROWS * a, : ROWS * b]
-    is_plate = np.mod(a * x + b * y, ROWS * a * b) / size < PLATE
-    flags = np.where(is_plate, SOLID, FLUID).astype(FLAG_DTYPE)[None]
-    nodes = build_nodes(Voxels(flags, periodic=(True, True, False)))
+    same volume, from the plane of the stairs and from that of no slip."""
     drive = 2.0 * VISCOSITY * SPEED / OBLIQUE_DEPTH**2
-    force, make = drive * along - drive / STEEPNESS * normal, partial(Solver, nodes=nodes)
-    flow = liquids.liquid_flow(settings, {"shape": "channel"}, VISCOSITY, tuple(force), make=make)
-    surface = (np.ceil(PLATE * size) - 0.5) / size + OBLIQUE_DEPTH
-    liquids.fill_with(flow, _FilmRegion(np.zeros(3), surface, normal, length))
+    force = drive * plates.along - drive / STEEPNESS * plates.normal
+    flow = liquids.liquid_flow(settings, {"shape": "channel"}, VISCOSITY, tuple(force), make=plates.make())
+    surface = (np.ceil(PLATE * plates.size) - 0.5) / plates.size + OBLIQUE_DEPTH
+    liquids.fill_with(flow, _FilmRegion(np.zeros(3), surface, plates.normal, plates.length))
     flow.step(round(2.0 * DURATION * OBLIQUE_DEPTH**2 / VISCOSITY))
     share = np.nan_to_num(on_root(fill(flow)).astype(float))
-    width = is_plate.size / length
-    depth, rate = share.sum() / width, float((on_root(flow.velocity_m_s()) @ along * share).sum()) / width
-    what = f"D2Q9, depth {OBLIQUE_DEPTH:g}, plate of voxels along ({b}, {-a}): flow rate"
-    return relative(what, drive * depth**3 / (3.0 * VISCOSITY), rate, FLOW)
+    depth = share.sum() / plates.width
+    rate = float((on_root(flow.velocity_m_s()) @ plates.along * share).sum()) / plates.width
+    what = f"D2Q9, depth {OBLIQUE_DEPTH:g}, plate of voxels along ({plates.b}, {-plates.a}): flow rate"
+    free = depth - plates.no_slip(settings)
+    yield relative(f"{what} above the plane of no slip", drive * free**3 / (3.0 * VISCOSITY), rate, FLOW)
+    yield shown(f"{what} above the stairs", drive * depth**3 / (3.0 * VISCOSITY), rate)
 
 
 def _film(
