@@ -2,7 +2,7 @@
 capillary number alone (Erpelding et al., Phys. Rev. E 88, 053004 (2013))."""
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,8 +64,10 @@ def _flow(settings: Settings, size: int, radius: float, force: float, two_fluid:
     """Of one fluid, or of two, in a periodic pack of spheres under a force along x."""
     options = {"size": size, "radius": radius, "porosity": 0.42}
     geometry = {"shape": "sphere_pack", "keep": "largest", "options": options}
-    tables = {"lattice": {"name": "D3Q19"}, "flow": {"acceleration_m_s2": [force, 0.0, 0.0]}}
-    return lattice_simulation(settings, geometry, NU, **tables, **({"two_fluid": two_fluid} if two_fluid else {}))
+    tables: dict[str, Any] = {"lattice": {"name": "D3Q19"}, "flow": {"acceleration_m_s2": [force, 0.0, 0.0]}}
+    if two_fluid:
+        tables["two_fluid"] = two_fluid
+    return lattice_simulation(settings, geometry, NU, **tables)
 
 
 def _slabs(size: int, share: float) -> dict:
