@@ -686,6 +686,25 @@ def test_walls_around_the_image_count_beside_grains():
     assert normal[1, above].max() < -0.999
 
 
+def test_a_thin_fluid_leaves_behind_a_thick_one_through_a_pressure():
+    """Planes that reflected by the viscosity of the thick one drove the thin one on (a Mach number of 1e12)."""
+    openings = [{"name": "inlet", "velocity_m_s": 0.04, "second_fluid": 1.0}, {"name": "outlet", "pressure_pa": 0.0}]
+    case = {
+        "geometry": channel(40, 8, ends="open"),
+        "openings": openings,
+        "fluid": {"kinematic_viscosity_m2_s": 0.3},
+        "two_fluid": {
+            "kinematic_viscosity_m2_s": 0.006,
+            "interfacial_tension_n_m": 0.018,
+            "contact_angle_deg": 45.0,
+            "second": [{"box_m": [[-9.0, -9.0, -9.0], [30.0, 99.0, 99.0]]}],
+        },
+    }
+    sim = Simulation(case_from_dict(merged(FLOW, case)))
+    sim.step(1000)
+    assert np.abs(sim.velocity_m_s()).max() < 0.1
+
+
 def test_oil_between_two_corners_stays_on_the_wall():
     """Surfaces of equal phase between both menisci lay flatter than the angle, and drew water along it (-0.39)."""
     half, side = 12, 6

@@ -1,14 +1,15 @@
-"""Drainage of pores, against morphological opening (Hilpert, Miller, Adv. Water Resour. 24, 243 (2001)) and the exact
-quasi-static menisci between disks (as in Cieplak, Robbins, Phys. Rev. B 41, 11508 (1990)): by steps of pressure where
-nothing is trapped, and slowly where what has lost its way is (Wilkinson, Willemsen, J. Phys. A 16, 3365 (1983)); and
+"""Drainage of pores by steps of pressure, against morphological opening (Hilpert, Miller, Adv. Water Resour. 24, 243
+(2001)) and the exact quasi-static menisci between disks (as in Cieplak, Robbins, Phys. Rev. B 41, 11508 (1990)), and
 single throats.
 
-What a step of pressure opens is entered at once, not widest throat first, so that statics do not tell what a jump
-traps; at a low flow rate the pressure falls behind every jump, and one place is taken after the other.
+A step enters all throats that it opens at once, at speeds that viscosities set, and what loses its way within a jump
+depends on which pore is filled first. Statics tell what is drained of the rest: both are beside what the flow drains
+in the pores that it has not cut off, and what it has cut off beside menisci that take the widest place first
+(Wilkinson, Willemsen, J. Phys. A 16, 3365 (1983)).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import product
 from typing import NamedTuple
@@ -16,9 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.ndimage import distance_transform_edt, label
 
-from muphy_lb.geometry.nodes import NodeList, build_nodes
-from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.shapes.shape_parts import end_openings, flags_where, with_ends
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.shapes.shape_parts import flags_where, with_ends
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.measure.flow_view import on_root
 from muphy_lb.run.changes import changed
@@ -29,24 +29,24 @@ from muphy_lb.validation.two_fluid.pores import between_ends, disks_of_rock, dis
 
 ANGLE, TOLERANCE = 30.0, 0.05
 NU, TENSION = 1.0 / 30.0, 0.1  # so that what drains just above the pressure of a throat takes fewer steps
-#: Steps over the distance of the disks until one looks again, what a saturation at rest changes by then, most looks:
-#: of the rock on plates, through which water leaves everywhere, and of rooms.
-LOOKS, LOOKS_IN_ROOMS, QUICK_LOOKS = (10, 2e-5, 100), (75, 4e-5, 80), (5, 1e-3, 20)
+#: Steps over the distance of the disks until one looks again, what a saturation at rest changes by then, most looks.
+LOOK_STEPS, SAME, LOOKS = 75, 2e-5, 80
 #: A meniscus at the end of a throat in a room holds 2 sigma / r, whatever the angle.
 ROOMS_ANGLE = 10.0
+BETWEEN = 24  # radii from the first to the last one, at which fluid may lose its way
 LOOK_AFTER = 2e-3  # share of the pores that is invaded until fluid that has lost its way is looked for
 #: Cells a voxel for exact menisci; what two walls hold differs by fewer cells where half-way between them is in a cell.
 FINE, BETWEEN_WALLS = 2, 1.2
-#: Distance of the disks, radii of disks that enter, over it: between those at which throats open. Quick: a pressure at
+#: Distance of the disks, radii of disks that enter, over it, between those at which throats open. Quick: a pressure at
 #: which rooms are entered, and no throat.
-RADII, DEPTH = (0.24, 0.17, 0.13, 0.10, 0.08), 3
-ROCKS: tuple[tuple[int, tuple[float, ...]], ...] = ((40, RADII),)
+RADII = (0.24, 0.17, 0.13, 0.10, 0.08)
+ROCKS: tuple[tuple[int, tuple[float, ...]], ...] = (40, RADII), (64, RADII)
 QUICK_ROCKS: tuple[tuple[int, tuple[float, ...]], ...] = ((16, RADII[:1]),)
-#: Capillary number of slow drainage, steps until one looks at its rate, radius at the start over the distance of the
-#: disks, what the pressure follows the rate by, most and least of it; share that is left with a way to the outlet.
-SLOW, SLOW_LOOK, SLOW_START, GAIN, SLOW_BOUNDS, LEFT = 1e-3, 100, 0.26, 4e-3, (0.97, 1.002), 4e-3
-#: The same of rooms in space, whose throats become narrower, so that no pressure opens two layers.
-ROOMS: tuple[tuple[int, tuple[float, ...]], ...] = ((36, (0.38, 0.32, 0.26, 0.2, 0.15)),)
+#: The same of rooms in space, and of layers of disks whose throats become narrower, so that no pressure opens two.
+ROOMS: tuple[tuple[int, tuple[float, ...]], ...] = ((24, (0.38, 0.32, 0.26, 0.2, 0.15)),)
+BEFORE_ROOMS = 8
+LAYERS = ((40, (0.215, 0.172, 0.141, 0.115)),)
+HALF_GAPS = (0.2, 0.164, 0.134, 0.11)  # of the throats in these layers, over the distance of the disks
 #: Radius of the disks and half the gap between them, contact angle; places of a disk among voxels, speed in the gap.
 THROATS = (*product(((12, 6), (12, 3)), (10.0, 30.0, 60.0)), ((24, 6), 30.0))
 QUICK_THROATS = (((6, 3), 30.0),)
@@ -64,8 +64,8 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True)
 class Drained:
-    """What drains: its name, contact angle, pores (nz, ny, nx), length of the rooms at both ends, distance of the
-    disks or rooms, how wide it is for menisci, and 1 in a plane, 2 in space, where menisci have two curvatures."""
+    """A flow that drains: its name, contact angle, pores (nz, ny, nx), length of the rooms at both ends, distance of
+    the disks, and how wide it is for menisci."""
 
     name: str
     degrees: float
@@ -73,90 +73,72 @@ class Drained:
     room: int
     pitch: int
     exact: Reference
-    curvatures: int = 1
 
-    def start(self, settings: Settings, nodes: NodeList) -> Solver:
-        """The flow with the second fluid in the room at the inlet; all other openings are porous plates."""
-        plates = [each.name for each in nodes.openings if each.name != "inlet"]
-        ends = [{"name": "inlet", "pressure_pa": 0.0, "second_fluid": 1.0}]
-        ends += [{"name": each, "pressure_pa": 0.0, "blocks_second": True} for each in plates]
-        lattice = {"name": "D3Q19" if nodes.shape[0] > 1 else "D2Q9"}
-        return displacing(settings, nodes, ends, _fluids(self.degrees) | up_to(self.room - 3.0), NU, lattice=lattice)
-
-    def pressure(self, radius: float) -> float:
-        """At which disks or spheres of a radius [voxels] enter."""
-        return float(self.curvatures * TENSION * np.cos(np.deg2rad(self.degrees)) / radius)
+    @property
+    def curvatures(self) -> int:
+        """1 in a plane, 2 in space."""
+        return 1 if self.fluid.shape[0] == 1 else 2
 
 
 @case("two-fluid-drainage", "morphological opening (Hilpert, Miller 2001); exact menisci between disks")
 def drainage(settings: Settings) -> Iterator:
-    """The drained share of pores at rising pressures, beside those of morphological opening and of exact menisci, and
-    what is drained slowly when all that is left is trapped.
+    """The drained share of pores at rising pressures, beside those of morphological opening and of exact menisci.
 
     The radius of an opening is sigma cos(theta) / p in a plane and 2 sigma cos(theta) / p in space (:func:`reached`).
     """
     refuse_half(settings)
     for pitch, radii in QUICK_ROCKS if settings.quick else ROCKS:
         sizes = pitch, 4, 5, 0.32 * pitch, pitch // 2
-        fluid = rock(*sizes)[None]
-        exact = between_disks(disks_of_rock(*sizes), fluid.shape, ANGLE)
-        own = Drained(f"disks {pitch} apart", ANGLE, fluid, pitch // 2, pitch, exact)
-        yield from _by_pressures(settings, own, on_plates(fluid), radii, QUICK_LOOKS if settings.quick else LOOKS)
-        if not settings.quick:
-            yield _slowly(settings, own)
-    for pitch, radii in () if settings.quick else ROOMS:
-        room = pitch // 3
-        fluid, widest = rooms(pitch, 2, 4, room)
-        own = Drained(f"rooms {pitch} apart", ROOMS_ANGLE, fluid, room, pitch, Reference(fluid, widest), curvatures=2)
-        yield from _by_pressures(settings, own, between_ends(fluid), radii, LOOKS_IN_ROOMS)
+        fluid, disks = rock(*sizes)[None], disks_of_rock(*sizes)
+        exact = between_disks(disks, fluid.shape, ANGLE)
+        yield from _drainage(settings, Drained(f"disks {pitch}", ANGLE, fluid, pitch // 2, pitch, exact), radii)
+    if settings.quick:
+        return
+    for pitch, radii in LAYERS:
+        yield from _drainage(settings, layers(pitch), radii)
+    for pitch, radii in ROOMS:
+        fluid, widest = rooms(pitch, 2, 4, BEFORE_ROOMS)
+        own = Drained(f"rooms {pitch}", ROOMS_ANGLE, fluid, BEFORE_ROOMS, pitch, Reference(fluid, widest))
+        yield from _drainage(settings, own, radii)
 
 
-def on_plates(fluid: np.ndarray) -> NodeList:
-    """Nodes of a plane image (1, ny, nx), ``DEPTH`` voxels deep between two porous plates, with an inlet at x = 0:
-    the first fluid leaves everywhere, so that nothing is trapped."""
-    voxels = Voxels(flags_where(np.repeat(fluid, DEPTH, axis=0)))
-    middle = 0.5 * (np.array(voxels.shape[::-1]) - 1)
-    plates = [replace(each, name=f"plate_{each.name}") for each in end_openings(voxels, 2, middle)]
-    return build_nodes(carve(voxels, [end_openings(voxels, 0, middle)[0], *plates]))
+def _drainage(settings: Settings, own: Drained, radii: tuple[float, ...]) -> Iterator:
+    """Rows of a flow at radii of openings over the distance of the disks."""
+    path, cosine, room = _between(np.array(radii) * own.pitch), np.cos(np.deg2rad(own.degrees)), own.room
+    asked = np.isclose(path[:, None], np.array(radii) * own.pitch).any(axis=1)
+    opening, is_cut_off = _opening(own.fluid), np.zeros_like(own.fluid)
+    for radius, second, share, is_at_rest in drained(settings, own, path):
+        if not asked[np.argmin(np.abs(path - radius))]:
+            continue
+        is_cut_off = cut_off(own.fluid, second)
+        name = f"{own.name} apart, radius {radius:.3g}{'' if is_at_rest else ' (not at rest)'}: drained"
+        yield absolute(f"{name}, opening", reached(opening, radius, room, is_cut_off), share, TOLERANCE)
+        yield absolute(
+            f"{name}, exact menisci", reached(own.exact, radius / cosine, room, is_cut_off), share, TOLERANCE
+        )
+    if not settings.quick:
+        in_order = 1.0 - invaded(own.exact, path / cosine, room)[-1]
+        left = _share_between(is_cut_off, own.fluid, room)
+        yield absolute(f"{own.name} apart: cut off, exact menisci in order", in_order, left, TOLERANCE)
 
 
-def _by_pressures(settings: Settings, own: Drained, nodes: NodeList, radii: tuple[float, ...], looks) -> Iterator:
-    """Rows of a flow at pressures that rise, given by radii of openings over the distance of the disks."""
-    path = own.pitch * np.array(radii)
-    opening = reached(_opening(own.fluid), path, own.room)
-    exact = reached(own.exact, path / np.cos(np.deg2rad(own.degrees)), own.room)
-    flow = own.start(settings, nodes)
-    x = places(flow)[:, 0]
-    inside = (x >= own.room) & (x < own.fluid.shape[2] - own.room)
-    for k, radius in enumerate(path):
-        flow = changed(flow, {"openings.inlet.pressure_pa": own.pressure(radius)})
-        share, is_at_rest = _rested(flow, inside, looks[0] * own.pitch, *looks[1:])
-        name = f"{own.name}, radius {radius:.3g}{'' if is_at_rest else ' (not at rest)'}: drained"
-        yield absolute(f"{name}, opening", opening[k], share, TOLERANCE)
-        yield absolute(f"{name}, exact menisci", exact[k], share, TOLERANCE)
-
-
-def _slowly(settings: Settings, own: Drained):
-    """Row of a flow in a plane whose rate is held by its pressure until what is left has lost its way."""
-    flow = own.start(settings, between_ends(own.fluid))
-    place, room = places(flow), slice(own.room, -own.room)
-    rate, pressure = SLOW * TENSION / NU * (own.fluid.shape[1] - 2), own.pressure(SLOW_START * own.pitch)
-    limit, before, second = own.pressure(RADII[-1] * own.pitch), np.inf, np.zeros(own.fluid.shape[1:], dtype=bool)
-    while pressure < limit:
-        flow = changed(flow, {"openings.inlet.pressure_pa": pressure})
-        flow.step(SLOW_LOOK)
-        phase = phase_of(flow)
-        now = float((0.5 - 0.5 * phase).sum())
-        followed = 1.0 + GAIN * (1.0 - (now - before) / SLOW_LOOK / rate) if before < np.inf else 1.0
-        before, pressure = now, pressure * float(np.clip(followed, *SLOW_BOUNDS))
-        second[place[:, 1], place[:, 0]] = phase < 0.0
-        parts, _ = label(own.fluid[0] & ~second)
-        ways = np.unique(parts[:, -1])
-        if np.isin(parts[:, room], ways[ways > 0]).sum() < LEFT * own.fluid[0][:, room].sum():
-            break
-    share = second[:, room].sum() / own.fluid[0][:, room].sum()
-    exact = invaded(own.exact, np.array([RADII[-1] * own.pitch]), own.room)[-1]
-    return absolute(f"{own.name}, slowly: drained, exact menisci in order", exact, share, TOLERANCE)
+def drained(settings: Settings, own: Drained, path: np.ndarray) -> Iterator[tuple[float, np.ndarray, float, bool]]:
+    """At pressures that rise, given by radii [voxels] of disks or spheres: the radius, where the second fluid is, its
+    share between the rooms, and whether it rests."""
+    ends = [{"name": "inlet", "pressure_pa": 0.0, "second_fluid": 1.0}]
+    ends += [{"name": "outlet", "pressure_pa": 0.0, "blocks_second": True}]
+    lattice = {"name": ("D2Q9", "D3Q19")[own.curvatures - 1]}
+    flow = displacing(
+        settings, between_ends(own.fluid), ends, _fluids(own.degrees) | up_to(own.room - 3.0), NU, lattice=lattice
+    )
+    place, second = places(flow), np.zeros_like(own.fluid)
+    inside = (place[:, 0] >= own.room) & (place[:, 0] < own.fluid.shape[2] - own.room)
+    for radius in path:
+        pressure = own.curvatures * TENSION * np.cos(np.deg2rad(own.degrees)) / radius
+        flow = changed(flow, {"openings.inlet.pressure_pa": float(pressure)})
+        share, is_at_rest = _rested(flow, inside, LOOK_STEPS * own.pitch)
+        second[tuple(place.T[::-1])] = phase_of(flow) < 0.0
+        yield float(radius), second, share, is_at_rest
 
 
 def _fluids(degrees: float) -> dict:
@@ -164,13 +146,19 @@ def _fluids(degrees: float) -> dict:
     return {"contact_angle_deg": degrees, "kinematic_viscosity_m2_s": NU, "interfacial_tension_n_m": TENSION}
 
 
-def _rested(flow: Solver, inside: np.ndarray, n_steps: int, same: float, n_looks: int) -> tuple[float, bool]:
+def _between(radii: np.ndarray) -> np.ndarray:
+    """(m,) radii that fall, and ``BETWEEN`` others from the first to the last one."""
+    between = np.geomspace(radii.max(), radii.min(), BETWEEN) if len(radii) > 1 else radii[:0]
+    return np.unique(np.concatenate([radii, between[1:-1]]))[::-1]
+
+
+def _rested(flow: Solver, inside: np.ndarray, n_steps: int) -> tuple[float, bool]:
     """Saturation of the second fluid at some nodes once it stays for so many steps, and whether it does."""
     before, now = -1.0, 0.0
-    for _ in range(n_looks):
+    for _ in range(LOOKS):
         flow.step(n_steps)
         before, now = now, float((0.5 - 0.5 * phase_of(flow))[inside].mean())
-        if abs(now - before) < same:
+        if abs(now - before) < SAME:
             return now, True
     return now, False
 
@@ -203,21 +191,32 @@ def _opening(fluid: np.ndarray) -> Reference:
     return Reference(fluid, distance_transform_edt(np.pad(fluid, around))[own] - 0.5)
 
 
-def reached(pores: Reference, radii: np.ndarray, room: int) -> np.ndarray:
-    """Share of pores between two rooms within menisci of falling radii that come from the inlet, where nothing is
-    trapped; uses nothing of the package."""
-    fluid, widest, fine = pores
-    shares = []
-    for radius in radii:
-        parts, _ = label(fluid & (widest >= radius), np.ones((3,) * fluid.ndim))
-        entered = np.unique(parts[..., 0])
-        beyond = distance_transform_edt(~np.isin(parts, entered[entered > 0]))
-        shares.append(_share_between(fluid & (beyond <= radius * fine + 0.5), fluid, room * fine))
-    return np.array(shares)
+def cut_off(fluid: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Where the first fluid is that nothing connects with the last layer along x."""
+    parts, _ = label(fluid & ~second)
+    ways = np.unique(parts[..., -1])
+    return fluid & ~second & ~np.isin(parts, ways[ways > 0])
+
+
+def reached(pores: Reference, radius: float, room: int, is_cut_off: np.ndarray) -> float:
+    """Share of pores between two rooms within menisci of a radius [voxels] that come from the inlet, through places
+    that are not cut off; uses nothing of the flow but these."""
+    fine = pores.fine
+    is_free = pores.fluid & ~np.kron(is_cut_off, np.ones((1, fine, fine), dtype=bool))
+    parts, _ = label(is_free & (pores.widest >= radius), np.ones((3, 3, 3)))
+    entered = np.unique(parts[..., 0])
+    beyond = distance_transform_edt(~np.isin(parts, entered[entered > 0]))
+    return _share_between(is_free & (beyond <= radius * fine + 0.5), pores.fluid, room * fine)
+
+
+def _share_between(taken: np.ndarray, fluid: np.ndarray, room: int) -> float:
+    """Share of the pores between two rooms."""
+    return float(taken[..., room:-room].sum() / fluid[..., room:-room].sum())
 
 
 def invaded(pores: Reference, radii: np.ndarray, room: int) -> np.ndarray:
-    """The same, the widest places first, but where the other fluid has lost its way to the outlet before.
+    """Share of pores between two rooms that menisci of falling radii reach from the inlet, the widest places first, but
+    where the other fluid has lost its way to the outlet before; uses nothing of the package.
 
     Each place that is taken fills all within the largest meniscus around it: else films would be left along walls,
     through which nothing were trapped.
@@ -252,11 +251,6 @@ def invaded(pores: Reference, radii: np.ndarray, room: int) -> np.ndarray:
     return np.array(shares)
 
 
-def _share_between(taken: np.ndarray, fluid: np.ndarray, room: int) -> float:
-    """Share of the pores between two rooms."""
-    return float(taken[..., room:-room].sum() / fluid[..., room:-room].sum())
-
-
 def _fill(taken: np.ndarray, place: tuple[int, ...], radius: float, fluid, trapped) -> None:
     """Take what is free within a radius [cells] of a place."""
     around = tuple(slice(max(int(x - radius), 0), int(x + radius) + 1) for x in place)
@@ -271,6 +265,25 @@ def _unseen(place: tuple[int, ...], fluid: np.ndarray, seen: np.ndarray) -> list
     found = np.argwhere(fluid[around] & ~seen[around]) + [each.start for each in around]
     seen[around] |= fluid[around]
     return [tuple(each) for each in found.tolist()]
+
+
+def layers(pitch: int, n_across: int = 2) -> Drained:
+    """Staggered columns of equal disks, whose throats become narrower from column to column, so that what a pressure
+    reaches does not depend on the order, and nothing is trapped but between disks."""
+    room, disks = pitch // 2, []
+    for i, half in enumerate(HALF_GAPS):
+        places_y = np.arange(n_across + 1) - 0.5 * (i % 2)
+        disks += [
+            (room + (i + 0.5) * pitch, each * pitch + 0.5 * (pitch - 1), (0.5 - half) * pitch) for each in places_y
+        ]
+    shape = 1, n_across * pitch, len(HALF_GAPS) * pitch + 2 * room
+    y, x = np.indices(shape[1:])
+    fluid = np.ones(shape[1:], dtype=bool)
+    for x_0, y_0, own in disks:
+        fluid &= (x - x_0) ** 2 + (y - y_0) ** 2 > own**2
+    fluid[[0, -1]] = False
+    exact = between_disks(np.array(disks), shape, ANGLE)
+    return Drained(f"layers of disks {pitch}", ANGLE, fluid[None], room, pitch, exact)
 
 
 def rooms(pitch: int, n_across: int, n_along: int, before: int) -> tuple[np.ndarray, np.ndarray]:

@@ -82,5 +82,11 @@ def _mixed_node(precision, jit, at):
     return jit(rate)
 
 
-MIXTURE = Closure("two_fluid", _mixed, _mixed_node, named(PHASE, *FLUIDITY), needs_stress=False, reads=(PHASE,))
+def _thinner(omega, parameters):
+    """Rate of the thinner fluid; ``omega`` is that of the first one."""
+    first, second = (parameters[name] for name in FLUIDITY)
+    return 1.0 / (0.5 + 0.5 / second) if second > first else omega
+
+
+MIXTURE = Closure("two_fluid", _mixed, _mixed_node, named(PHASE, *FLUIDITY), False, (PHASE,), _thinner)
 """The rate of the viscosity at a node by its phase."""
