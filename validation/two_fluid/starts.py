@@ -38,26 +38,31 @@ def starts(settings: Settings) -> Iterator:
     """Relative permeabilities of a periodic pack at rising capillary numbers, from slabs across the flow and from
     invasion, and the share of the values whose standard errors overlap."""
     refuse_half(settings)
-    size, radius, force = QUICK_PACK if settings.quick else PACK
-    alone = _flow(settings, size, radius, force)
-    alone.step(size**2)
+    pack = QUICK_PACK if settings.quick else PACK
+    alone = _flow(settings, *pack)
+    alone.step(pack[0] ** 2)
     single = float(np.asarray(alone.velocity_m_s())[:, 0].sum())
     overlaps = []
     for tension in QUICK_TENSIONS if settings.quick else TENSIONS:
         for share in QUICK_SHARES if settings.quick else SHARES:
-            own = {"interfacial_tension_n_m": tension, "kinematic_viscosity_m2_s": NU, "contact_angle_deg": ANGLE}
-            slabs = _means(settings, _flow(settings, size, radius, force, own | _slabs(size, share)), single)
-            start = {"second_saturation": slabs.saturation}
-            invaded = _means(settings, _flow(settings, size, radius, force, own | start), single)
-            number = 0.5 * (slabs.number + invaded.number)
+            slabs, invaded = _both(settings, pack, tension, share, single)
+            number, bars = 0.5 * (slabs.number + invaded.number), slabs.errors + invaded.errors
             for k, name in enumerate(("first", "second")):
-                bars = slabs.errors[k] + invaded.errors[k]
-                told = f"Ca {number:.2g}, saturation {slabs.saturation:.2f}: {name} fluid (bars {bars:.2g})"
+                told = f"Ca {number:.2g}, saturation {slabs.saturation:.2f}: {name} fluid (bars {bars[k]:.2g})"
                 yield absolute(told, slabs.flows[k], invaded.flows[k], np.inf)
-                if number > MOBILE:
-                    overlaps.append(abs(slabs.flows[k] - invaded.flows[k]) <= bars)
-    if overlaps and not settings.quick:
+            overlaps += (np.abs(slabs.flows - invaded.flows) <= bars).tolist() if number > MOBILE else []
+    if not settings.quick:
         yield at_least(f"share of values above Ca {MOBILE:g} whose bars overlap", OVERLAP, np.mean(overlaps), 0.0)
+
+
+def _both(settings: Settings, pack: tuple, tension: float, share: float, single: float) -> list[Means]:
+    """Flows from slabs and from invasion, at the same saturation."""
+    own = {"interfacial_tension_n_m": tension, "kinematic_viscosity_m2_s": NU, "contact_angle_deg": ANGLE}
+    found: list[Means] = []
+    for start in (_slabs(pack[0], share), {}):
+        start = start or {"second_saturation": found[0].saturation}
+        found.append(_means(settings, _flow(settings, *pack, own | start), single))
+    return found
 
 
 def _flow(settings: Settings, size: int, radius: float, force: float, two_fluid: Mapping | None = None) -> Solver:
