@@ -42,7 +42,7 @@ def starts(settings: Settings) -> Iterator:
     alone = _flow(settings, *pack)
     alone.step(pack[0] ** 2)
     single = float(np.asarray(alone.velocity_m_s())[:, 0].sum())
-    overlaps = []
+    overlaps: list[bool] = []
     for tension in QUICK_TENSIONS if settings.quick else TENSIONS:
         for share in QUICK_SHARES if settings.quick else SHARES:
             slabs, invaded = _both(settings, pack, tension, share, single)
@@ -52,17 +52,22 @@ def starts(settings: Settings) -> Iterator:
                 yield absolute(told, slabs.flows[k], invaded.flows[k], np.inf)
             overlaps += (np.abs(slabs.flows - invaded.flows) <= bars).tolist() if number > MOBILE else []
     if not settings.quick:
-        yield at_least(f"share of values above Ca {MOBILE:g} whose bars overlap", OVERLAP, np.mean(overlaps), 0.0)
+        yield at_least(
+            f"share of values above Ca {MOBILE:g} whose bars overlap", OVERLAP, float(np.mean(overlaps)), 0.0
+        )
 
 
-def _both(settings: Settings, pack: tuple, tension: float, share: float, single: float) -> list[Means]:
+def _both(
+    settings: Settings, pack: tuple[int, float, float], tension: float, share: float, single: float
+) -> tuple[Means, Means]:
     """Flows from slabs and from invasion, at the same saturation."""
-    own = {"interfacial_tension_n_m": tension, "kinematic_viscosity_m2_s": NU, "contact_angle_deg": ANGLE}
-    found: list[Means] = []
-    for start in (_slabs(pack[0], share), {}):
-        start = start or {"second_saturation": found[0].saturation}
-        found.append(_means(settings, _flow(settings, *pack, own | start), single))
-    return found
+    own: dict[str, Any] = {
+        "interfacial_tension_n_m": tension,
+        "kinematic_viscosity_m2_s": NU,
+        "contact_angle_deg": ANGLE,
+    }
+    slabs = _means(settings, _flow(settings, *pack, own | _slabs(pack[0], share)), single)
+    return slabs, _means(settings, _flow(settings, *pack, own | {"second_saturation": slabs.saturation}), single)
 
 
 def _flow(settings: Settings, size: int, radius: float, force: float, two_fluid: Mapping | None = None) -> Solver:
