@@ -14,7 +14,7 @@ of 1 and d = 1/2,
     f_q' = -(b - d) f~_q(x) + d f~_m(x) - d f~_q(y) - (1 - b + d) f~_m(y) + 2 f_q^eq+(rho_out, u)
 
 leaves a developed flow unchanged and takes from it the momentum of -f~_q(x) - f~_m(y) in each pair of links; tau is
-that of the fluid without eddies or viscosity law. With b = 0 the flow beyond the plane would be the mirror image of
+that of the fluid without eddies or viscosity law, of the thinner one of two (:class:`~muphy_lb.operators.closures.Closure`). With b = 0 the flow beyond the plane would be the mirror image of
 that before it, without velocity along the plane; with b = 1 the latter has no gradient there, and vortices leave as
 they do by anti-bounce-back. (Own derivation; exact to rounding in tests/laws/test_pressure_planes.py; linearised
 steps of open channels have no growing mode for tau from 0.502 to 4.)
