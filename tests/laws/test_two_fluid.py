@@ -1,6 +1,7 @@
 """Two fluids: exact amounts, Laplace's pressure, sliding layers, contact angles, openings, messages."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -446,6 +447,17 @@ def test_the_error_of_a_mean_flow_holds_its_noise_and_its_drift():
     assert expected < error.mean() < 2.0 * expected
     assert np.mean(np.abs(mean - 3.0) < 2.0 * error) > 0.9
     assert batch_means(np.linspace(0.0, 1.0, n)[:, None])[1] == pytest.approx(0.25, rel=0.01)
+
+
+def test_the_lengths_of_the_box_are_those_that_a_mean_flow_goes_through():
+    """Darcy velocities of 0.1 and 0.3 m/s with half of the box solid: 0.8 m/s in the pores, for 30 s of 4 m."""
+    series = TwoFluidSeries.__new__(TwoFluidSeries)
+    series._looks = [[0.1, 0.0, 0.0, 0.3, 0.0, -0.01]] * LEAST_LOOKS
+    header = SimpleNamespace(shape=(4, 2, 8), n_nodes=32)
+    series._view = SimpleNamespace(
+        header=header, units=SimpleNamespace(time_step_s=0.1, spacing_m=0.5), step_number=300
+    )
+    assert series._box_lengths() == pytest.approx(0.8 * 30.0 / 4.0)
 
 
 def test_the_turning_point_of_a_slow_wave_is_no_known_flow():
