@@ -17,6 +17,7 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import filled_shares, on_root
 from muphy_lb.measure.permeability import rock_of
 from muphy_lb.output.series import read_series
+from muphy_lb.physics.two_fluid.momentum import FLUIDITY, MIXTURE
 from muphy_lb.physics.two_fluid.observers import (
     FLOW_OF_BOTH,
     FLOWS,
@@ -715,6 +716,14 @@ def test_a_thin_fluid_leaves_behind_a_thick_one_through_a_pressure():
     sim = Simulation(case_from_dict(merged(FLOW, case)))
     sim.step(1000)
     assert np.abs(sim.velocity_m_s()).max() < 0.1
+
+
+def test_planes_know_the_thinner_of_both_fluids():
+    """And the first one to the last bit unless the second is thinner."""
+    own = 1.0 / (0.5 + 3.0 * 0.1)
+    fluidity = [{FLUIDITY[0]: 1.0 / 0.6, FLUIDITY[1]: 1.0 / (6.0 * second)} for second in (0.1, 0.3, 0.02)]
+    assert [MIXTURE.of_planes(own, each) for each in fluidity[:2]] == [own, own]
+    assert MIXTURE.of_planes(own, fluidity[2]) == pytest.approx(1.0 / (0.5 + 3.0 * 0.02))
 
 
 def test_oil_between_two_corners_stays_on_the_wall():
