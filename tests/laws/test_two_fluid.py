@@ -718,12 +718,16 @@ def test_a_thin_fluid_leaves_behind_a_thick_one_through_a_pressure():
     assert np.abs(sim.velocity_m_s()).max() < 0.1
 
 
-def test_planes_know_the_thinner_of_both_fluids():
-    """And the first one to the last bit unless the second is thinner."""
-    own = 1.0 / (0.5 + 3.0 * 0.1)
-    fluidity = [{FLUIDITY[0]: 1.0 / 0.6, FLUIDITY[1]: 1.0 / (6.0 * second)} for second in (0.1, 0.3, 0.02)]
-    assert [MIXTURE.of_planes(own, each) for each in fluidity[:2]] == [own, own]
-    assert MIXTURE.of_planes(own, fluidity[2]) == pytest.approx(1.0 / (0.5 + 3.0 * 0.02))
+def test_planes_reflect_no_slower_than_a_thinner_second_fluid_bears():
+    """And as the first one does, to the last bit, unless the second is thinner."""
+
+    def found(first, second):
+        own = 1.0 / (0.5 + 3.0 * first)
+        return own, MIXTURE.of_planes(own, {FLUIDITY[0]: 1.0 / (6.0 * first), FLUIDITY[1]: 1.0 / (6.0 * second)})
+
+    assert all(own == of_planes for own, of_planes in (found(0.3, 0.3), found(0.3, 0.9), found(0.1, 0.02)))
+    assert found(0.3, 0.02)[1] == 1.0
+    assert found(0.5, 0.3)[1] == pytest.approx(1.0 / (0.5 + 3.0 * 0.3))
 
 
 def test_oil_between_two_corners_stays_on_the_wall():
