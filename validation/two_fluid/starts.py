@@ -14,7 +14,7 @@ from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.two_fluid.common import flows_of, phase_of, refuse_half
 
 NU, ANGLE = 0.2, 30.0
-#: Pack: edge, radius of its spheres, force; tensions, so that capillary numbers are 0.025, 0.05 and 0.12.
+#: Pack: edge, radius of its spheres, force; tensions, so that capillary numbers are 0.016, 0.034 and 0.09.
 PACK, QUICK_PACK = (32, 7.0, 2e-3), (16, 5.0, 4e-3)
 TENSIONS, QUICK_TENSIONS = (0.1, 0.05, 0.02), (0.05,)
 SHARES, QUICK_SHARES = (0.3, 0.5, 0.7), (0.5,)  # of the second fluid
