@@ -20,7 +20,6 @@ from muphy_lb.geometry.search import distinct
 from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.model.model import Model
 from muphy_lb.operators import NOT_REFLECTED, PRESSURE, link_momentum, reflected_shares
-from muphy_lb.operators.relaxation import OMEGA
 from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.parallel.exchange import Halo
 from muphy_lb.parallel.task import ON_EDGE, Task
@@ -385,7 +384,7 @@ class BoundaryLinks:
     def _shares(self) -> np.ndarray:
         """(n_openings, 5) of :func:`muphy_lb.operators.openings.reflected_shares` where planes reflect; elsewhere the
         condition reads the outgoing population alone."""
-        of_planes = reflected_shares(float(np.asarray(self._model.parameters[OMEGA])))
+        of_planes = reflected_shares(self._model.plane_rate)
         shares = np.where(self._reflects[:, None], of_planes, NOT_REFLECTED)
         return shares.astype(self._backend.precision.real)
 

@@ -95,5 +95,6 @@ def isothermal(
         plane_density=plane_density(fluid.equilibrium),
         walls=WALLS,
         parameters={**fluid.parameters, **given},
+        plane_rate=fluid.closure.of_planes(fluid.rates[0], fluid.parameters),
         stress_share=StressShare((DRAG, EVEN_RATE), partial(stress_share, omega=fluid.rates[0])) if has_drag else None,
     )

@@ -316,6 +316,7 @@ class Model:
     walls: Operator  #: operator of the links into linkwise walls
     #: value of each parameter of the collision and of ``macroscopic``, by name, in lattice units
     parameters: Mapping[str, Value]
+    plane_rate: float  #: 1 / tau by which planes of openings reflect
     fields: tuple[Field, ...] = ()  #: further values at the nodes
     stored: tuple[str, ...] = ()  #: names of the fields that the collision writes
     before: tuple[Stage, ...] = ()  #: stages before the flow's own step, in order

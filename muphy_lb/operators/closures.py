@@ -45,6 +45,9 @@ class Closure:
     parameters: tuple[Parameter, ...] = ()  #: what it reads; none of these is in stored units
     needs_stress: bool = True  #: whether it depends on the stress
     reads: tuple[str, ...] = ()  #: names of the parameters that are fields of the node, which only the model knows
+    #: ``of_planes(omega, parameters)`` -> rate of the viscosity by which planes of openings reflect: where a thinner
+    #: fluid may pass, one below 1 drives it on (:mod:`muphy_lb.operators.openings`)
+    of_planes: Callable = lambda omega, parameters: omega
 
     @property
     def is_constant(self) -> bool:

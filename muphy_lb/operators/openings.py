@@ -17,7 +17,8 @@ leaves a developed flow unchanged and takes from it the momentum of -f~_q(x) - f
 that of the fluid without eddies or viscosity law. With b = 0 the flow beyond the plane would be the mirror image of
 that before it, without velocity along the plane; with b = 1 the latter has no gradient there, and vortices leave as
 they do by anti-bounce-back. (Own derivation; exact to rounding in tests/laws/test_pressure_planes.py; linearised
-steps of open channels have no growing mode for tau from 0.502 to 4.)
+steps of open channels have no growing mode for tau from 0.502 to 4.) Of two fluids with a thinner second one tau is at
+most 1, or that of the second: with b below 1 the second one's flow grows (benchmarks/notes/two_fluid.md).
 
 Of second order in u a developed flow needs e(y), the part of f^eq+ of its velocity along n, in f_q', and finds
 e(y) + K [e(x) - e(y)], K = 2 - b + 2 d: a stress along the plane. Where fluid enters nothing carries it away, and it

@@ -36,7 +36,6 @@ from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import Model
 from muphy_lb.operators import OPENING_LAYER, near_openings
 from muphy_lb.operators.forces import COMPONENTS
-from muphy_lb.operators.relaxation import OMEGA
 from muphy_lb.physics.package import Physics
 from muphy_lb.run.criteria import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers
@@ -246,8 +245,7 @@ class Preparation:
         openings = self.frames, self.conditions
         shapes = pulsatile_weights(self.header, self.lattice, links, openings, weights)
         if not self.model.occupied:
-            omega = float(np.asarray(self.model.parameters[OMEGA]))
-            weights += oblique_weights(self.header, self.lattice, links, openings, omega)
+            weights += oblique_weights(self.header, self.lattice, links, openings, self.model.plane_rate)
         keeps_mass = any(physics.keeps_mass_at_walls for physics in self.physics)
         motions = [replace(motion, keeps_mass=keeps_mass) for motion in self.motions]
         self._at_links, self.n_fallback_links = link_conditions(

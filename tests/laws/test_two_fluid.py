@@ -1,6 +1,7 @@
 """Two fluids: exact amounts, Laplace's pressure, sliding layers, contact angles, openings, messages."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import filled_shares, on_root
 from muphy_lb.measure.permeability import rock_of
 from muphy_lb.output.series import read_series
+from muphy_lb.physics.two_fluid.momentum import FLUIDITY, MIXTURE
 from muphy_lb.physics.two_fluid.observers import (
     FLOW_OF_BOTH,
     FLOWS,
@@ -448,6 +450,17 @@ def test_the_error_of_a_mean_flow_holds_its_noise_and_its_drift():
     assert batch_means(np.linspace(0.0, 1.0, n)[:, None])[1] == pytest.approx(0.25, rel=0.01)
 
 
+def test_the_lengths_of_the_box_are_those_that_a_mean_flow_goes_through():
+    """Darcy velocities of 0.1 and 0.3 m/s with half of the box solid: 0.8 m/s in the pores, for 30 s of 4 m."""
+    series = TwoFluidSeries.__new__(TwoFluidSeries)
+    series._looks = [[0.1, 0.0, 0.0, 0.3, 0.0, -0.01]] * LEAST_LOOKS
+    header = SimpleNamespace(shape=(4, 2, 8), n_nodes=32)
+    series._view = SimpleNamespace(
+        header=header, units=SimpleNamespace(time_step_s=0.1, spacing_m=0.5), step_number=300
+    )
+    assert series._box_lengths() == pytest.approx(0.8 * 30.0 / 4.0)
+
+
 def test_the_turning_point_of_a_slow_wave_is_no_known_flow():
     """There halves of a run agree, and their batches scatter little."""
     series = TwoFluidSeries.__new__(TwoFluidSeries)
@@ -684,6 +697,37 @@ def test_walls_around_the_image_count_beside_grains():
     place, normal, *_ = walls_of(fluid)
     above = (place[:, 1] == 11) & (place[:, 0] > 8) & (place[:, 0] < 21)
     assert normal[1, above].max() < -0.999
+
+
+def test_a_thin_fluid_leaves_behind_a_thick_one_through_a_pressure():
+    """Planes that reflected by the viscosity of the thick one drove the thin one on (a Mach number of 1e12)."""
+    openings = [{"name": "inlet", "velocity_m_s": 0.04, "second_fluid": 1.0}, {"name": "outlet", "pressure_pa": 0.0}]
+    case = {
+        "geometry": channel(40, 8, ends="open"),
+        "openings": openings,
+        "fluid": {"kinematic_viscosity_m2_s": 0.3},
+        "two_fluid": {
+            "kinematic_viscosity_m2_s": 0.006,
+            "interfacial_tension_n_m": 0.018,
+            "contact_angle_deg": 45.0,
+            "second": [{"box_m": [[-9.0, -9.0, -9.0], [30.0, 99.0, 99.0]]}],
+        },
+    }
+    sim = Simulation(case_from_dict(merged(FLOW, case)))
+    sim.step(1000)
+    assert np.abs(sim.velocity_m_s()).max() < 0.1
+
+
+def test_planes_reflect_no_slower_than_a_thinner_second_fluid_bears():
+    """And as the first one does, to the last bit, unless the second is thinner."""
+
+    def found(first, second):
+        own = 1.0 / (0.5 + 3.0 * first)
+        return own, MIXTURE.of_planes(own, {FLUIDITY[0]: 1.0 / (6.0 * first), FLUIDITY[1]: 1.0 / (6.0 * second)})
+
+    assert all(own == of_planes for own, of_planes in (found(0.3, 0.3), found(0.3, 0.9), found(0.1, 0.02)))
+    assert found(0.3, 0.02)[1] == 1.0
+    assert found(0.5, 0.3)[1] == pytest.approx(1.0 / (0.5 + 3.0 * 0.3))
 
 
 def test_oil_between_two_corners_stays_on_the_wall():

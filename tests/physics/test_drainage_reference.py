@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from muphy_lb.validation.two_fluid.drainage import TENSION, Reference, between_disks, held, invaded
+from muphy_lb.validation.two_fluid.drainage import TENSION, Reference, between_disks, held, invaded, reached
 
 
 @pytest.mark.parametrize("degrees", [10.0, 30.0, 60.0])
@@ -30,4 +30,10 @@ def test_what_loses_its_way_stays_where_it_is():
     first, last = invaded(Reference(fluid, widest), np.array([3.0, 1.0]), 8)
     assert first == last
     assert first < 1.0 - end
-    assert invaded(Reference(fluid, widest), np.array([1.0]), 8, at_once=True)[0] == 1.0
+    assert reached(Reference(fluid, widest), 1.0, 8, np.zeros_like(fluid)) == 1.0
+    dead_end = fluid.copy()
+    dead_end[0, :8] = False
+    dead_end[..., [*range(8), *range(32, 40)]] = False
+    assert reached(Reference(fluid, widest), 1.0, 8, dead_end) == pytest.approx(
+        1.0 - dead_end.sum() / fluid[0, :, 8:-8].sum()
+    )

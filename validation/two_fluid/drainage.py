@@ -1,6 +1,12 @@
 """Drainage of pores by steps of pressure, against morphological opening (Hilpert, Miller, Adv. Water Resour. 24, 243
-(2001)) and the exact quasi-static sequence of menisci between disks (as in Cieplak, Robbins, Phys. Rev. B 41, 11508
-(1990)), which trap what has lost its way (Wilkinson, Willemsen, J. Phys. A 16, 3365 (1983)); and single throats."""
+(2001)) and the exact quasi-static menisci between disks (as in Cieplak, Robbins, Phys. Rev. B 41, 11508 (1990)), and
+single throats.
+
+A step enters all throats that it opens at once, at speeds that viscosities set, and what loses its way within a jump
+depends on which pore is filled first. Statics tell what is drained of the rest: both are beside what the flow drains
+in the pores that it has not cut off, and what it has cut off beside menisci that take the widest place first
+(Wilkinson, Willemsen, J. Phys. A 16, 3365 (1983)).
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,9 +37,9 @@ BETWEEN = 24  # radii from the first to the last one, at which fluid may lose it
 LOOK_AFTER = 2e-3  # share of the pores that is invaded until fluid that has lost its way is looked for
 #: Cells a voxel for exact menisci; what two walls hold differs by fewer cells where half-way between them is in a cell.
 FINE, BETWEEN_WALLS = 2, 1.2
-#: Distance of the disks, radii of disks that enter, over it. Quick: a pressure at which rooms are entered, and no
-#: throat.
-RADII = (0.24, 0.16, 0.14, 0.12, 0.10, 0.08)
+#: Distance of the disks, radii of disks that enter, over it, between those at which throats open. Quick: a pressure at
+#: which rooms are entered, and no throat.
+RADII = (0.24, 0.17, 0.13, 0.10, 0.08)
 ROCKS: tuple[tuple[int, tuple[float, ...]], ...] = (40, RADII), (64, RADII)
 QUICK_ROCKS: tuple[tuple[int, tuple[float, ...]], ...] = ((16, RADII[:1]),)
 #: The same of rooms in space, and of layers of disks whose throats become narrower, so that no pressure opens two.
@@ -74,11 +80,11 @@ class Drained:
         return 1 if self.fluid.shape[0] == 1 else 2
 
 
-@case("two-fluid-drainage", "morphological opening (Hilpert, Miller 2001); exact menisci between disks, in order")
+@case("two-fluid-drainage", "morphological opening (Hilpert, Miller 2001); exact menisci between disks")
 def drainage(settings: Settings) -> Iterator:
     """The drained share of pores at rising pressures, beside those of morphological opening and of exact menisci.
 
-    The radius of an opening is sigma cos(theta) / p in a plane and 2 sigma cos(theta) / p in space (:func:`invaded`).
+    The radius of an opening is sigma cos(theta) / p in a plane and 2 sigma cos(theta) / p in space (:func:`reached`).
     """
     refuse_half(settings)
     for pitch, radii in QUICK_ROCKS if settings.quick else ROCKS:
@@ -98,33 +104,41 @@ def drainage(settings: Settings) -> Iterator:
 
 def _drainage(settings: Settings, own: Drained, radii: tuple[float, ...]) -> Iterator:
     """Rows of a flow at radii of openings over the distance of the disks."""
-    path, cosine = _between(np.array(radii) * own.pitch), np.cos(np.deg2rad(own.degrees))
-    found, rests = drained(settings, own, path)
-    opening = invaded(_opening(own.fluid), path, own.room, at_once=True)
-    exact, at_once = (invaded(own.exact, path / cosine, own.room, each) for each in (False, True))
-    for k in np.flatnonzero(np.isclose(path[:, None], np.array(radii) * own.pitch).any(axis=1)):
-        name = f"{own.name} apart, radius {path[k]:.3g}{'' if rests[k] else ' (not at rest)'}: drained"
-        yield absolute(f"{name}, opening", opening[k], found[k], TOLERANCE)
-        yield absolute(f"{name}, exact menisci (all at once {at_once[k]:.2f})", exact[k], found[k], TOLERANCE)
+    path, cosine, room = _between(np.array(radii) * own.pitch), np.cos(np.deg2rad(own.degrees)), own.room
+    asked = np.isclose(path[:, None], np.array(radii) * own.pitch).any(axis=1)
+    opening, is_cut_off = _opening(own.fluid), np.zeros_like(own.fluid)
+    for radius, second, share, is_at_rest in drained(settings, own, path):
+        if not asked[np.argmin(np.abs(path - radius))]:
+            continue
+        is_cut_off = cut_off(own.fluid, second)
+        name = f"{own.name} apart, radius {radius:.3g}{'' if is_at_rest else ' (not at rest)'}: drained"
+        yield absolute(f"{name}, opening", reached(opening, radius, room, is_cut_off), share, TOLERANCE)
+        yield absolute(
+            f"{name}, exact menisci", reached(own.exact, radius / cosine, room, is_cut_off), share, TOLERANCE
+        )
+    if not settings.quick:
+        in_order = 1.0 - invaded(own.exact, path / cosine, room)[-1]
+        left = _share_between(is_cut_off, own.fluid, room)
+        yield absolute(f"{own.name} apart: cut off, exact menisci in order", in_order, left, TOLERANCE)
 
 
-def drained(settings: Settings, own: Drained, path: np.ndarray) -> tuple[np.ndarray, list[bool]]:
-    """Drained shares at pressures that rise, given by radii [voxels] of disks or spheres, and whether they rest."""
+def drained(settings: Settings, own: Drained, path: np.ndarray) -> Iterator[tuple[float, np.ndarray, float, bool]]:
+    """At pressures that rise, given by radii [voxels] of disks or spheres: the radius, where the second fluid is, its
+    share between the rooms, and whether it rests."""
     ends = [{"name": "inlet", "pressure_pa": 0.0, "second_fluid": 1.0}]
     ends += [{"name": "outlet", "pressure_pa": 0.0, "blocks_second": True}]
     lattice = {"name": ("D2Q9", "D3Q19")[own.curvatures - 1]}
     flow = displacing(
         settings, between_ends(own.fluid), ends, _fluids(own.degrees) | up_to(own.room - 3.0), NU, lattice=lattice
     )
-    x, shares, rests = places(flow)[:, 0], [], []
-    inside = (x >= own.room) & (x < own.fluid.shape[2] - own.room)
+    place, second = places(flow), np.zeros_like(own.fluid)
+    inside = (place[:, 0] >= own.room) & (place[:, 0] < own.fluid.shape[2] - own.room)
     for radius in path:
         pressure = own.curvatures * TENSION * np.cos(np.deg2rad(own.degrees)) / radius
         flow = changed(flow, {"openings.inlet.pressure_pa": float(pressure)})
         share, is_at_rest = _rested(flow, inside, LOOK_STEPS * own.pitch)
-        shares.append(share)
-        rests.append(is_at_rest)
-    return np.array(shares), rests
+        second[tuple(place.T[::-1])] = phase_of(flow) < 0.0
+        yield float(radius), second, share, is_at_rest
 
 
 def _fluids(degrees: float) -> dict:
@@ -177,17 +191,39 @@ def _opening(fluid: np.ndarray) -> Reference:
     return Reference(fluid, distance_transform_edt(np.pad(fluid, around))[own] - 0.5)
 
 
-def invaded(pores: Reference, radii: np.ndarray, room: int, at_once: bool = False) -> np.ndarray:
-    """Share of pores between two rooms that menisci of falling radii reach from the inlet, the widest places first, but
-    where the other fluid has lost its way to the outlet before; uses nothing of the package. ``at_once``: all places
-    that a radius reaches are taken before what has lost its way is looked for, as an opening takes them.
+def cut_off(fluid: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Where the first fluid is that nothing connects with the last layer along x."""
+    parts, _ = label(fluid & ~second)
+    ways = np.unique(parts[..., -1])
+    return fluid & ~second & ~np.isin(parts, ways[ways > 0])
 
-    Before a radius is reached, each place that is taken fills all within the largest meniscus around it: else films
-    would be left along walls, through which nothing were trapped.
+
+def reached(pores: Reference, radius: float, room: int, is_cut_off: np.ndarray) -> float:
+    """Share of pores between two rooms within menisci of a radius [voxels] that come from the inlet, through places
+    that are not cut off; uses nothing of the flow but these."""
+    fine = pores.fine
+    is_free = pores.fluid & ~np.kron(is_cut_off, np.ones((1, fine, fine), dtype=bool))
+    parts, _ = label(is_free & (pores.widest >= radius), np.ones((3, 3, 3)))
+    entered = np.unique(parts[..., 0])
+    beyond = distance_transform_edt(~np.isin(parts, entered[entered > 0]))
+    return _share_between(is_free & (beyond <= radius * fine + 0.5), pores.fluid, room * fine)
+
+
+def _share_between(taken: np.ndarray, fluid: np.ndarray, room: int) -> float:
+    """Share of the pores between two rooms."""
+    return float(taken[..., room:-room].sum() / fluid[..., room:-room].sum())
+
+
+def invaded(pores: Reference, radii: np.ndarray, room: int) -> np.ndarray:
+    """Share of pores between two rooms that menisci of falling radii reach from the inlet, the widest places first, but
+    where the other fluid has lost its way to the outlet before; uses nothing of the package.
+
+    Each place that is taken fills all within the largest meniscus around it: else films would be left along walls,
+    through which nothing were trapped.
     """
     fluid, widest, fine = pores
-    reached, taken, trapped, seen = (np.zeros_like(fluid) for _ in range(4))
-    shares, every = [], fluid.size + 1 if at_once else 1 + int(LOOK_AFTER * fluid.sum())
+    centres, taken, trapped, seen = (np.zeros_like(fluid) for _ in range(4))
+    shares, every = [], 1 + int(LOOK_AFTER * fluid.sum())
     seen[:, :, 0] = fluid[:, :, 0]
     front = [(-widest[z, y, 0], z, y, 0) for z, y in np.argwhere(seen[:, :, 0])]
     heapify(front)
@@ -203,17 +239,15 @@ def invaded(pores: Reference, radii: np.ndarray, room: int, at_once: bool = Fals
             place = heappop(front)[1:]
             if trapped[place]:
                 continue
-            reached[place], n_new = True, n_new + 1
+            centres[place], n_new = True, n_new + 1
             for near in _unseen(place, fluid, seen):
                 heappush(front, (-widest[near], *near))
-            if not at_once:
-                _fill(taken, place, widest[place] * fine, fluid, trapped)
+            _fill(taken, place, widest[place] * fine, fluid, trapped)
             if n_new % every == every - 1:
                 trap(widest >= radius)
-        taken[fluid & (distance_transform_edt(~reached) <= radius * fine + 0.5) & ~trapped] = True
+        taken[fluid & (distance_transform_edt(~centres) <= radius * fine + 0.5) & ~trapped] = True
         trap(fluid)
-        inside = slice(room * fine, -room * fine)
-        shares.append(taken[..., inside].sum() / fluid[..., inside].sum())
+        shares.append(_share_between(taken, fluid, room * fine))
     return np.array(shares)
 
 

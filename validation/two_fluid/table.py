@@ -11,7 +11,7 @@ from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Settings, absolute, case, relative
 from muphy_lb.validation.flows import lattice_simulation
-from muphy_lb.validation.two_fluid import drainage, pores, throats
+from muphy_lb.validation.two_fluid import drainage, pores, starts, throats
 from muphy_lb.validation.two_fluid.common import NU, flows_of, phase_of, refuse_half
 
 TENSION = 0.01
@@ -431,6 +431,7 @@ CASES = (
     imbibition,
     *pores.CASES,
     *drainage.CASES,
+    *starts.CASES,
     *throats.CASES,
 )
 SHARED = pores.SHARED

@@ -47,12 +47,16 @@ from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.setup.geometry import reservoirs_of
 
 KNOWN_WITHIN = 0.02
+LONG = 8.0
+"""Lengths of the box that both fluids flow through until their means do not remember where they started: a pack of
+three spheres across, capillary numbers of 0.02 to 0.5."""
 FILE, METHOD_FILE = KR, "method.txt"
 COLUMNS = (
     "first_saturation",
     *PERMEABILITIES,
     "capillary_number",
     "steps",
+    "box_lengths",
     "is_known",
     "started_from",
 )
@@ -203,6 +207,7 @@ def _row(summary: dict, fluids: Displacement, case: Case, alone: Permeability) -
         of_axes = np.array([error[each] for each in flows]) * along
         row[f"{name}_{ERROR}"] = float(scale * viscosity * np.linalg.norm(of_axes))
     row |= {"capillary_number": both["capillary_number"], "steps": summary["steps"]}
+    row["box_lengths"] = both.get("box_lengths", np.nan)
     return row | {name: both[name] for name in fluids.structure_columns} | {"is_known": summary["ended"] == STEADY}
 
 
@@ -211,9 +216,11 @@ def _told(row: dict) -> str:
     word = "known" if row["is_known"] else "warning: NOT known as well as asked for"
     if np.isnan(row[f"{FLUIDS[0]}_{KR}"]):
         word = "warning: NOT known, by too few looks: give more run.steps, or fewer output.series_every_steps;"
+    short = f": below {LONG:g} mean flows may remember their start" if row["box_lengths"] < LONG else ""
     return (
         f"saturation of the first fluid {row['first_saturation']:.4g}: relative permeability {first}, of the second"
-        f" {second}; capillary number {row['capillary_number']:.3g}; {word} after {row['steps']:,} steps"
+        f" {second}; capillary number {row['capillary_number']:.3g}; {word} after {row['steps']:,} steps and"
+        f" {row['box_lengths']:.2g} lengths of the box{short}"
     )
 
 

@@ -82,5 +82,11 @@ def _mixed_node(precision, jit, at):
     return jit(rate)
 
 
-MIXTURE = Closure("two_fluid", _mixed, _mixed_node, named(PHASE, *FLUIDITY), needs_stress=False, reads=(PHASE,))
+def _of_planes(omega, parameters):
+    """Rate of the first fluid, ``omega``; if the second is thinner, no slower than 1, or than that of the second."""
+    first, second = (parameters[name] for name in FLUIDITY)
+    return min(1.0 / (0.5 + 0.5 / second), max(omega, 1.0)) if second > first else omega
+
+
+MIXTURE = Closure("two_fluid", _mixed, _mixed_node, named(PHASE, *FLUIDITY), False, (PHASE,), _of_planes)
 """The rate of the viscosity at a node by its phase."""

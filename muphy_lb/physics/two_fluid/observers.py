@@ -37,7 +37,7 @@ COLUMNS = (
     "capillary_number",
     "largest_capillary_number",
 )
-STEADY = "steady"
+STEADY, BOX_LENGTHS = "steady", "box_lengths"
 BATCHES, LEAST_LOOKS = 8, 32
 SETTLED = 3.0  # difference of the means of two parts of a run over the error that is allowed
 
@@ -211,7 +211,15 @@ class TwoFluidSeries(SeriesObserver):
             mean, error = batch_means(np.array(self._looks))
             record["mean"] = dict(zip(FLOWS, mean.tolist(), strict=True))
             record["standard_error"] = dict(zip(FLOWS, error.tolist(), strict=True))
+            record[BOX_LENGTHS] = self._box_lengths()
         return record
+
+    def _box_lengths(self) -> float:
+        """Lengths of the box, along one axis, that the mean velocity in the pores has gone through so far."""
+        header, units = self._view.header, self._view.units
+        both = np.mean(self._looks, axis=0).reshape(2, 3).sum(axis=0) * np.prod(header.shape) / header.n_nodes
+        gone = np.abs(both) * self._view.step_number * units.time_step_s / units.spacing_m
+        return float((gone / np.array(header.shape[::-1])).max())
 
     def lines(self, summary: Mapping) -> list[str]:
         """The record as lines of text."""
