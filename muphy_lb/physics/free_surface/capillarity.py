@@ -154,34 +154,35 @@ def normal_beside_walls(normal, neighbours, n, lattice, parameters) -> np.ndarra
 
 
 def normal_beside_walls_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, n, parameters, normal)`` of :func:`normal_beside_walls`."""
+    """Node function ``(neighbours, n, parameters, normal, place)`` of :func:`normal_beside_walls`, which is given the
+    distance of the plane from the centre, too; the distance of the new one follows the components of its normal."""
     cell, fill, real = at[CELL], at[FILL], precision.real
     _, cx, cy, cz = constants(lattice, precision)
     zero, one, ridge, least, most = real(0), real(1), real(RIDGE), real(HARDLY), real(1 - HARDLY)
     distance, across = distance_node(precision, jit), _frame_node(precision, jit)
 
-    def tilted(neighbours, n, parameters, normal):
+    def tilted(neighbours, n, parameters, normal, place):
         nx, ny, nz = normal
         walls = 0
         for k in range(len(neighbours)):
             walls |= parameters[cell][neighbours[k]] & WALL
         if not walls:
-            return nx, ny, nz
+            return nx, ny, nz, place
         (px, py, pz), (qx, qy, qz) = across(nx, ny, nz)
-        own = distance(parameters[fill][n], nx, ny, nz)
         xx, xy, yy, xz, yz = ridge, zero, ridge, zero, zero
         for k in range(len(neighbours)):
             share = parameters[fill][neighbours[k]]
             if parameters[cell][neighbours[k]] & INTERFACE and share > least and share < most:
                 ex, ey, ez = cx[k + 1], cy[k + 1], cz[k + 1]
                 x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
-                z = ex * nx + ey * ny + ez * nz + distance(share, nx, ny, nz) - own
+                z = ex * nx + ey * ny + ez * nz + distance(share, nx, ny, nz) - place
                 xx, xy, yy, xz, yz = xx + x * x, xy + x * y, yy + y * y, xz + x * z, yz + y * z
         scale = one / (xx * yy - xy * xy)
         h, i = (xz * yy - yz * xy) * scale, (yz * xx - xz * xy) * scale
         nx, ny, nz = nx - h * px - i * qx, ny - h * py - i * qy, nz - h * pz - i * qz
         scale = one / real(math.sqrt(nx * nx + ny * ny + nz * nz))
-        return nx * scale, ny * scale, nz * scale
+        nx, ny, nz = nx * scale, ny * scale, nz * scale
+        return nx, ny, nz, distance(parameters[fill][n], nx, ny, nz)
 
     return jit(tilted)
 

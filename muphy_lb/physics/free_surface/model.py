@@ -138,7 +138,7 @@ def free_surface(
         (exchange(force, capillarity, gas),),
         given,
         reads=(ARRIVING, STORED, CELLS, FILLS, *((BUBBLE,) if bubbles is not None else ())),
-        writes=(ARRIVING, CELL, MASS, SUPPORT, *kept),
+        writes=(ARRIVING, CELL, MASS, SUPPORT, HELD, *kept),
         where=_surface(INTERFACE),
     )
     at_surface = (SUPPORTS, *((TENSIONS,) if kept else ()), *((BUBBLES,) if bubbles is not None else ()))

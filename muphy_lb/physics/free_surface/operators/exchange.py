@@ -80,11 +80,14 @@ from muphy_lb.physics.free_surface.cells import (
     FILL,
     FILLED,
     FLUID,
+    HELD,
+    INCOMPLETE,
     INTERFACE,
     LAST_TENSION,
     LIQUID,
     MASS,
     NEEDED,
+    NOT_HELD,
     ONE_PRESSURE,
     OPENING,
     SHORE_NEXT,
@@ -163,7 +166,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
     scheme = scheme_of(capillarity)
     tensions = () if capillarity is NO_TENSION else (LAST_TENSION, TENSION_AHEAD)
     parameters = joined(
-        named(CELL, MASS, FILL, SUPPORT, *tensions), gas.parameters, force.parameters, capillarity.parameters
+        named(CELL, MASS, FILL, SUPPORT, HELD, *tensions), gas.parameters, force.parameters, capillarity.parameters
     )
 
     def reference(arriving, leaving, neighbours, n, lattice, parameters):
@@ -210,6 +213,8 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         decided = _decided(mass, 1.0 + added(arriving), beside, (is_alone, is_fast), scheme.hysteresis)
         if capillarity is CONTACT_ANGLE:
             decided = _loosened(decided, beside, neighbours, n, lattice, parameters)
+        pressure = gas.reference(n, parameters) + tension, pushed[0]
+        parameters[HELD][n] = _held(beside, fill[neighbours], neighbours, n, lattice, parameters, pressure)
         cell[neighbours[(fill[n] < DRY) & (beside == LIQUID)]] = SHORE_NEXT
         cell[n] = decided
         if capillarity is not NO_TENSION:
@@ -247,6 +252,19 @@ def _even(populations, neighbours, n, lattice, parameters, pushed):
     drop = np.where(counts, at_surface - slope * (0.5 * across + place) - before, 0.0)
     ratio = (0.5 * across - near) / np.where(counts, 0.5 * across + near, 1.0)
     return at_surface + slope * (0.5 * across - place) + np.clip(ratio * drop, -most, most)
+
+
+def _held(beside, shares, neighbours, n, lattice, parameters, pressure):
+    """(m,) density less 1 at which dry cells beside wet ones are held behind the collision; ``INCOMPLETE`` for wet ones
+    beside dry ones. ``pressure``: that at the surface, as a density less 1, and the body force (3, m)."""
+    fill, (deviation, force) = parameters[FILL][n].astype(float), pressure
+    dry = (beside & INTERFACE != 0) & (shares < DRY)
+    normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
+    lift = 3.0 * added(force * normal) * plane_distance(fill, normal)
+    is_borne = 2 * parameters[SUPPORT][n].astype(int) > SUPPORTED
+    is_held = ((beside & FLUID != 0) & ~dry).any(axis=0) & ~is_flat
+    of_dry = np.where(is_held, deviation - np.where(is_borne, lift, 0.0), NOT_HELD)
+    return np.where(fill < DRY, of_dry, np.where(dry.any(axis=0), INCOMPLETE, NOT_HELD))
 
 
 def _is_alone(beside, fill, almost_full):
@@ -311,18 +329,22 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     state_at, outcome_of = state_node(*how, COMPRESSIBLE, AFTER_COLLISION), _outcome_node(*how, scheme.hysteresis)
     gas_at, tension_at, n_neighbours = gas.node(*how, at), capillarity.node(*how, at), lattice.q - 1
     extrapolated, keep = _last_tension_nodes(capillarity, precision, jit, at)
-    held_of, loosened = _held_node(*how, at, scheme), _loosened_node(*how, at, capillarity)
+    mass_of, loosened = _mass_node(*how, at, scheme), _loosened_node(*how, at, capillarity)
     complete, plane_of = _complete_node(*how, at, scheme.nearest), _plane_node(*how, at)
+    hold = _hold_node(*how, at)
 
     def cross(arriving, leaving, neighbours, n, parameters):
-        held, counts, (gas, fluid, shores) = held_of(arriving, leaving, neighbours, n, parameters)
+        held, counts, (gas, fluid, shores), near = mass_of(arriving, leaving, neighbours, n, parameters)
         force = force_at(n, parameters)
         _, ux, uy, uz, _, _, _ = state_at(leaving, force)
         now, square = tension_at(neighbours, n, parameters), of_speed * (ux * ux + uy * uy + uz * uz)
         tension = extrapolated(now, n, parameters)
-        deviation = gas_at(n, parameters) + tension
-        state, surface = (deviation, ux, uy, uz, square), plane_of(neighbours, n, parameters, (*force, tension))
+        of_gas = gas_at(n, parameters)
+        deviation = of_gas + tension
+        state, pushed = (deviation, ux, uy, uz, square), (*force, tension)
+        surface, is_flat, lift = plane_of(neighbours, n, parameters, pushed)
         changed = complete((arriving, leaving), (gas, fluid), n, parameters, state, (force, surface))
+        hold(n, parameters, near, (of_gas, lift, tension), is_flat)
         kind, changed = outcome_of(arriving, changed, held, (gas, *counts), deviation, square)
         kind = loosened(kind, neighbours, n, parameters)
         parameters[mass][n], parameters[cell][n] = held, kind
@@ -355,16 +377,35 @@ def _last_tension_nodes(capillarity: Operator, precision, jit, at):
     return jit(extrapolated), jit(keep)
 
 
-def _held_node(lattice, precision, jit, at, scheme: Scheme):
+def _hold_node(lattice, precision, jit, at):
+    """Node function ``(n, parameters, (dry, wet), (gas, lift, tension), is_flat)`` that keeps at which density a dry
+    cell is held, or that a wet one is incomplete. ``dry, wet``: whether such cells are beside it; ``lift``: distance of
+    the surface times the body force along its normal."""
+    fill, support, density, real = at[FILL], at[SUPPORT], at[HELD], precision.real
+    zero, three, dry_below, not_held, incomplete = (real(x) for x in (0, 3, DRY, NOT_HELD, INCOMPLETE))
+
+    def hold(n, parameters, beside, pressures, is_flat):
+        (dry, wet), (gas, lift, tension), kept = beside, pressures, not_held
+        if parameters[fill][n] >= dry_below:
+            kept = incomplete if dry else not_held
+        elif wet and not is_flat:
+            kept = gas - (three * lift if 2 * parameters[support][n] > SUPPORTED else zero) + tension
+        parameters[density][n] = kept
+
+    return jit(hold)
+
+
+def _mass_node(lattice, precision, jit, at, scheme: Scheme):
     """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links; how
-    many neighbours are liquid or almost full, and openings; bits of those that are gas, are fluid, become shores."""
+    many neighbours are liquid or almost full, and openings; bits of those that are gas, are fluid, become shores; and
+    whether there are dry ones, and wet ones."""
     cell, mass, fill, real = at[CELL], at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     zero, dry_below, face_of = real(0), real(DRY), _face_node(lattice, precision, jit, at, scheme)
 
-    def held_of(arriving, leaving, neighbours, n, parameters):
+    def mass_of(arriving, leaving, neighbours, n, parameters):
         own, held = parameters[fill][n], parameters[mass][n]
-        n_liquid, n_open, through, gas, fluid, shores = 0, 0, zero, 0, 0, 0
+        n_liquid, n_open, through, gas, fluid, shores, dry, wet = 0, 0, zero, 0, 0, 0, False, False
         kinds = [0] * n_neighbours
         others = [zero] * n_neighbours
         for k in range(n_neighbours):
@@ -375,7 +416,7 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
             if kind & FLUID:
                 fluid |= 1 << k
             if kind & LIQUID:
-                n_liquid += 1
+                n_liquid, wet = n_liquid + 1, True
                 held += gained
                 if kind == LIQUID and own < dry_below:
                     shores |= 1 << k
@@ -383,14 +424,18 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
                 share, given, is_borne = face_of(k, own, others[k], neighbours, parameters)
                 held += share * gained + given
                 n_liquid += is_borne
+                if others[k] < dry_below:
+                    dry = True
+                else:
+                    wet = True
             elif kind == OPENING:
                 n_open += 1
                 through += gained
             elif not kind & WALL:
                 gas |= 1 << k
-        return held + own * through, (n_liquid, n_open), (gas, fluid, shores)
+        return held + own * through, (n_liquid, n_open), (gas, fluid, shores), (dry, wet)
 
-    return jit(unroll(held_of))
+    return jit(unroll(mass_of))
 
 
 def _face_node(lattice, precision, jit, at, scheme: Scheme):
@@ -463,7 +508,8 @@ def link_node(precision, jit):
 
 def _plane_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, pushed)`` -> largest change of the density by what does not bear the
-    body force; distance of the surface from the centre of the cell, and its normal, 0 if they are not asked for."""
+    body force, distance of the surface from the centre of the cell, and its normal, 0 if they are not asked for;
+    whether the surface has no normal; and the distance times the body force along the normal that knows no walls."""
     fill, real = at[FILL], precision.real
     zero, heaviest, of_tension = real(0), real(HEAVIEST), real(OF_TENSION)
     normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
@@ -472,12 +518,15 @@ def _plane_node(lattice, precision, jit, at):
     def plane(neighbours, n, parameters, pushed):
         fx, fy, fz, tension = pushed
         most = heaviest * real(math.sqrt(fx * fx + fy * fy + fz * fz)) + of_tension * abs(tension)
+        nx, ny, nz = normal_of(neighbours, n, parameters)
+        if nx * nx + ny * ny + nz * nz == zero:
+            return (most, zero, zero, zero, zero), True, zero
+        place = distance_of(parameters[fill][n], nx, ny, nz)
+        lift = (fx * nx + fy * ny + fz * nz) * place
         if most > zero:
-            nx, ny, nz = normal_of(neighbours, n, parameters)
-            if nx * nx + ny * ny + nz * nz > zero:
-                nx, ny, nz = beside_walls(neighbours, n, parameters, (nx, ny, nz))
-                return most, distance_of(parameters[fill][n], nx, ny, nz), nx, ny, nz
-        return most, zero, zero, zero, zero
+            nx, ny, nz, place = beside_walls(neighbours, n, parameters, (nx, ny, nz), place)
+            return (most, place, nx, ny, nz), False, lift
+        return (most, zero, zero, zero, zero), False, lift
 
     return jit(plane)
 
