@@ -41,8 +41,8 @@ class Operator:
     #: registers a thread that a kernel of a GPU may have for it at a range or at listed nodes, with real numbers of 32
     #: bits; None: as many as the compiler takes
     registers: int | None = None
-    #: factory, as ``node``, of a node function ``(n, parameters)``: whether the update does anything at a node. A GPU asks
-    #: before it reads what the update is given beside the arriving populations.
+    #: factory, as ``node``, of a node function ``(n, parameters)``: whether the update does anything at a node. A GPU
+    #: asks before it reads what the update is given beside the arriving populations.
     concerns: Callable | None = None
     near: int | None = None  #: how many of the neighbours of a node it looks at, the first ones; None: all
 
