@@ -153,30 +153,79 @@ def normal_beside_walls(normal, neighbours, n, lattice, parameters) -> np.ndarra
     return np.where(has_wall, tilted / np.linalg.norm(tilted, axis=0), normal)
 
 
+def surfaces_beside_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, parameters)`` -> bit k set where a surface is known in neighbour k, the fillings of
+    all, and whether one of them is a wall."""
+    cell, fill, n_neighbours, real = at[CELL], at[FILL], lattice.q - 1, precision.real
+    zero, least, most = real(0), real(HARDLY), real(1 - HARDLY)
+
+    def surfaces_beside(neighbours, parameters):
+        found, walls = 0, 0
+        shares = [zero] * n_neighbours
+        for k in range(n_neighbours):
+            kind, shares[k] = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+            walls |= kind & WALL
+            if kind & INTERFACE and shares[k] > least and shares[k] < most:
+                found |= 1 << k
+        return found, shares, walls != 0
+
+    return jit(unroll(surfaces_beside))
+
+
+def first_of_node(lattice, precision, jit):
+    """Node function ``(bits, shares)`` -> the lowest bit that is set, its filling, and the vector of its link. In a
+    loop over set bits threads of a GPU that run side by side each take their own next neighbour."""
+    n_neighbours, zero, one = lattice.q - 1, precision.real(0), precision.real(1)
+    bit = tuple(1 << k for k in range(n_neighbours))
+    ahead, behind = (
+        tuple(sum(1 << k for k in range(n_neighbours) if lattice.c[k + 1, axis] == way) for axis in range(3))
+        for way in (1, -1)
+    )
+
+    def component(first, up, down):
+        if first & up:
+            return one
+        return -one if first & down else zero
+
+    component = jit(component)
+
+    def first_of(bits, shares):
+        first, share = bits & -bits, zero
+        for k in range(n_neighbours):
+            if first == bit[k]:
+                share = shares[k]
+        ex, ey, ez = (
+            component(first, ahead[0], behind[0]),
+            component(first, ahead[1], behind[1]),
+            component(first, ahead[2], behind[2]),
+        )
+        return first, share, (ex, ey, ez)
+
+    return jit(unroll(first_of))
+
+
 def normal_beside_walls_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal, place)`` of :func:`normal_beside_walls`, which is given the
     distance of the plane from the centre, too; the distance of the new one follows the components of its normal."""
-    cell, fill, real = at[CELL], at[FILL], precision.real
-    _, cx, cy, cz = constants(lattice, precision)
-    zero, one, ridge, least, most = real(0), real(1), real(RIDGE), real(HARDLY), real(1 - HARDLY)
+    fill, real = at[FILL], precision.real
+    zero, one, ridge = real(0), real(1), real(RIDGE)
     distance, across = distance_node(precision, jit), _frame_node(precision, jit)
+    surfaces_beside = surfaces_beside_node(lattice, precision, jit, at)
+    first_of = first_of_node(lattice, precision, jit)
 
     def tilted(neighbours, n, parameters, normal, place):
         nx, ny, nz = normal
-        walls = 0
-        for k in range(len(neighbours)):
-            walls |= parameters[cell][neighbours[k]] & WALL
-        if not walls:
+        left, shares, has_walls = surfaces_beside(neighbours, parameters)
+        if not has_walls:
             return nx, ny, nz, place
         (px, py, pz), (qx, qy, qz) = across(nx, ny, nz)
         xx, xy, yy, xz, yz = ridge, zero, ridge, zero, zero
-        for k in range(len(neighbours)):
-            share = parameters[fill][neighbours[k]]
-            if parameters[cell][neighbours[k]] & INTERFACE and share > least and share < most:
-                ex, ey, ez = cx[k + 1], cy[k + 1], cz[k + 1]
-                x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
-                z = ex * nx + ey * ny + ez * nz + distance(share, nx, ny, nz) - place
-                xx, xy, yy, xz, yz = xx + x * x, xy + x * y, yy + y * y, xz + x * z, yz + y * z
+        while left:
+            first, share, (ex, ey, ez) = first_of(left, shares)
+            x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
+            z = ex * nx + ey * ny + ez * nz + distance(share, nx, ny, nz) - place
+            xx, xy, yy, xz, yz = xx + x * x, xy + x * y, yy + y * y, xz + x * z, yz + y * z
+            left ^= first
         scale = one / (xx * yy - xy * xy)
         h, i = (xz * yy - yz * xy) * scale, (yz * xx - xz * xy) * scale
         nx, ny, nz = nx - h * px - i * qx, ny - h * py - i * qy, nz - h * pz - i * qz
@@ -410,9 +459,9 @@ def curvature_node(lattice, precision, jit, at):
 
 def _refined_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal, shape, first)`` of :func:`_refined`."""
-    cell, fill, real = at[CELL], at[FILL], precision.real
-    _, cx, cy, cz = constants(lattice, precision)
-    least, most, (none, add, solve) = real(HARDLY), real(1 - HARDLY), equations_nodes(precision, jit)
+    fill, (none, add, solve) = at[FILL], equations_nodes(precision, jit)
+    surfaces_beside = surfaces_beside_node(lattice, precision, jit, at)
+    first_of = first_of_node(lattice, precision, jit)
     distance, across = distance_node(precision, jit), turned_node(precision, jit)
     cut_of, means = cut_node(precision, jit), cut_means_node(precision, jit)
 
@@ -421,13 +470,12 @@ def _refined_node(lattice, precision, jit, at):
         p, q = across(normal, first)
         place = distance(parameters[fill][n], nx, ny, nz)
         ox, oy, oxx, oyy, oxy = means(normal, place, p, q)
-        equations = none()
-        for k in range(len(neighbours)):
-            share = parameters[fill][neighbours[k]]
-            if parameters[cell][neighbours[k]] & INTERFACE and share > least and share < most:
-                link = cx[k + 1], cy[k + 1], cz[k + 1]
-                mx, my, mxx, myy, mxy, z = cut_of(share, link, (normal, p, q), shape, place)
-                equations = add(equations, (mxx - oxx, myy - oyy, mxy - oxy, mx - ox, my - oy, z))
+        equations, (left, shares, _) = none(), surfaces_beside(neighbours, parameters)
+        while left:
+            first, share, link = first_of(left, shares)
+            mx, my, mxx, myy, mxy, z = cut_of(share, link, (normal, p, q), shape, place)
+            equations = add(equations, (mxx - oxx, myy - oyy, mxy - oxy, mx - ox, my - oy, z))
+            left ^= first
         return solve(equations)
 
     return jit(refined)
@@ -488,23 +536,23 @@ def curvature_of_node(precision, jit):
 def _paraboloid_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal)`` -> A, B, C, the normal tilted by H and I, and the vector
     along which x is measured."""
-    cell, fill, real = at[CELL], at[FILL], precision.real
-    _, cx, cy, cz = constants(lattice, precision)
-    one, least, most, (none, add, solve) = real(1), real(HARDLY), real(1 - HARDLY), equations_nodes(precision, jit)
+    fill, real = at[FILL], precision.real
+    one, (none, add, solve) = real(1), equations_nodes(precision, jit)
+    surfaces_beside = surfaces_beside_node(lattice, precision, jit, at)
+    first_of = first_of_node(lattice, precision, jit)
     distance, across = distance_node(precision, jit), _frame_node(precision, jit)
 
     def paraboloid(neighbours, n, parameters, normal):
         nx, ny, nz = normal
         (px, py, pz), (qx, qy, qz) = across(nx, ny, nz)
         own = distance(parameters[fill][n], nx, ny, nz)
-        equations = none()
-        for k in range(len(neighbours)):
-            share = parameters[fill][neighbours[k]]
-            if parameters[cell][neighbours[k]] & INTERFACE and share > least and share < most:
-                ex, ey, ez = cx[k + 1], cy[k + 1], cz[k + 1]
-                x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
-                z = ex * nx + ey * ny + ez * nz + distance(share, nx, ny, nz) - own
-                equations = add(equations, (x * x, y * y, x * y, x, y, z))
+        equations, (left, shares, _) = none(), surfaces_beside(neighbours, parameters)
+        while left:
+            first, share, (ex, ey, ez) = first_of(left, shares)
+            x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
+            z = ex * nx + ey * ny + ez * nz + distance(share, nx, ny, nz) - own
+            equations = add(equations, (x * x, y * y, x * y, x, y, z))
+            left ^= first
         a, b, c, h, i = solve(equations)
         tx, ty, tz = nx - h * px - i * qx, ny - h * py - i * qy, nz - h * pz - i * qz
         scale = one / real(math.sqrt(tx * tx + ty * ty + tz * tz))
