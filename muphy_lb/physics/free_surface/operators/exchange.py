@@ -27,11 +27,6 @@ then has the inertia of half a voxel. The bracket is bounded by the weight of ha
 pressure of surface tension, so that splashes stay stable. Whether the body force is borne, s, is measured by the share
 of g_i that E(x - c_i / 2) shows, above or below a half, and counted over ``SUPPORTED`` steps, since sound disturbs it.
 
-The curvature is that of the fillings before the step, and its pressure would act a step late: what swings with omega
-would gain omega^2 / 2, which exceeds the damping of short waves where the surface tension exceeds a few times the
-viscosity. So it is extrapolated by the change in the step before, unless this exceeds ``SUDDEN``: a curvature that
-jumps, where cells of a splash turn, does not go on jumping.
-
 With surface tension A is the share of the face between two interface cells that is wet if the surface is a plane along
 or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell
 only when that is full; the other lets liquid into cells that the surface has not reached, which makes the filling of a
@@ -64,8 +59,8 @@ from muphy_lb.operators.moments import AFTER_COLLISION, state_node
 from muphy_lb.operators.operator import constants, joined, named, rest_populations
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.free_surface.capillarity import (
+    COS_ANGLE,
     NO_TENSION,
-    TENSION,
     distance_node,
     normal_beside_walls,
     normal_beside_walls_node,
@@ -139,7 +134,6 @@ def scheme_of(capillarity: Operator) -> Scheme:
 
 ALONE = 0.1  # filling below which a cell without liquid beside it becomes gas
 MOST_SPEED = 0.2
-SUDDEN = 0.1  # change of the curvature in a step [1/voxel] beyond which it is no motion of a resolved surface
 """Speed above which a cell without liquid beside it gives up what it holds: spray of less than a voxel cannot move to
 gas cells, and would fall faster and faster in its place."""
 
@@ -160,25 +154,22 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
 
     Args:
         force: body force of the flow.
-        capillarity: ``(neighbours, n, parameters)`` -> density that surface tension adds to that of the gas.
+        capillarity: the operator of surface tension, whose pressure is known
+            (:mod:`muphy_lb.physics.free_surface.operators.tension`).
         gas: ``(n, parameters)`` -> density, minus 1, of the pressure of the gas.
     """
     scheme = scheme_of(capillarity)
     tensions = () if capillarity is NO_TENSION else (LAST_TENSION, TENSION_AHEAD)
-    parameters = joined(
-        named(CELL, MASS, FILL, SUPPORT, HELD, *tensions), gas.parameters, force.parameters, capillarity.parameters
-    )
+    angle = (COS_ANGLE,) if capillarity is CONTACT_ANGLE else ()
+    own = named(CELL, MASS, FILL, SUPPORT, HELD, *tensions, *angle)
+    parameters = joined(own, gas.parameters, force.parameters)
 
     def reference(arriving, leaving, neighbours, n, lattice, parameters):
         cell, fill = parameters[CELL], parameters[FILL]
         f = leaving + rest_populations(lattice)
         momentum = combined(lattice.c.T, f) + AFTER_COLLISION * force.reference(n, parameters)
         u = COMPRESSIBLE.velocity(momentum, added(f))
-        now = tension = capillarity.reference(neighbours, n, lattice, parameters)
-        if capillarity is not NO_TENSION:
-            before = parameters[LAST_TENSION][n]
-            is_known = (before != 0.0) & (abs(now - before) <= SUDDEN * parameters[TENSION])
-            tension = np.where(is_known, now + (now - before), now)
+        tension = parameters[TENSION_AHEAD][n] if tensions else np.zeros(n.shape)
         deviation = gas.reference(n, parameters) + tension
         rho, is_fast = np.broadcast_to(1.0 + deviation, n.shape), added(u * u) > MOST_SPEED**2
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
@@ -217,9 +208,8 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         parameters[HELD][n] = _held(beside, fill[neighbours], neighbours, n, lattice, parameters, pressure)
         cell[neighbours[(fill[n] < DRY) & (beside == LIQUID)]] = SHORE_NEXT
         cell[n] = decided
-        if capillarity is not NO_TENSION:
-            kept = np.where(cell[n] & TURNING, 0.0, now), tension
-            parameters[LAST_TENSION][n], parameters[TENSION_AHEAD][n] = kept
+        if tensions:
+            parameters[LAST_TENSION][n[decided & TURNING != 0]] = 0.0
 
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (capillarity, gas))
@@ -327,8 +317,8 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     how, scheme = (lattice, precision, jit), scheme_of(pressures[0])
     (capillarity, gas), cell, mass, of_speed = pressures, at[CELL], at[MASS], precision.real(1.5)
     state_at, outcome_of = state_node(*how, COMPRESSIBLE, AFTER_COLLISION), _outcome_node(*how, scheme.hysteresis)
-    gas_at, tension_at, n_neighbours = gas.node(*how, at), capillarity.node(*how, at), lattice.q - 1
-    extrapolated, keep = _last_tension_nodes(capillarity, precision, jit, at)
+    gas_at, n_neighbours = gas.node(*how, at), lattice.q - 1
+    tension_at, forget = _tension_nodes(capillarity, precision, jit, at)
     mass_of, loosened = _mass_node(*how, at, scheme), _loosened_node(*how, at, capillarity)
     complete, plane_of = _complete_node(*how, at, scheme.nearest), _plane_node(*how, at)
     hold = _hold_node(*how, at)
@@ -337,8 +327,7 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
         held, counts, (gas, fluid, shores), near = mass_of(arriving, leaving, neighbours, n, parameters)
         force = force_at(n, parameters)
         _, ux, uy, uz, _, _, _ = state_at(leaving, force)
-        now, square = tension_at(neighbours, n, parameters), of_speed * (ux * ux + uy * uy + uz * uz)
-        tension = extrapolated(now, n, parameters)
+        tension, square = tension_at(n, parameters), of_speed * (ux * ux + uy * uy + uz * uz)
         of_gas = gas_at(n, parameters)
         deviation = of_gas + tension
         state, pushed = (deviation, ux, uy, uz, square), (*force, tension)
@@ -351,30 +340,25 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
         for k in range(n_neighbours):
             if shores >> k & 1:
                 parameters[cell][neighbours[k]] = SHORE_NEXT
-        keep((now, tension), kind, n, parameters)
+        forget(kind, n, parameters)
         return changed
 
     return jit(cross)
 
 
-def _last_tension_nodes(capillarity: Operator, precision, jit, at):
-    """Node functions ``(now, n, parameters)`` -> surface tension a step ahead, and
-    ``((now, ahead), kind, n, parameters)`` that keeps it for the next step, unless the cell turns."""
+def _tension_nodes(capillarity: Operator, precision, jit, at):
+    """Node functions ``(n, parameters)`` -> density that surface tension adds, and ``(kind, n, parameters)`` that
+    forgets it where a cell turns."""
+    zero = precision.real(0)
     if capillarity is NO_TENSION:
-        return jit(lambda now, n, parameters: now), jit(lambda tensions, kind, n, parameters: None)
-    last, ahead, tension = at[LAST_TENSION], at[TENSION_AHEAD], at[TENSION]
-    zero, sudden = precision.real(0), precision.real(SUDDEN)
+        return jit(lambda n, parameters: zero), jit(lambda kind, n, parameters: None)
+    last, ahead = at[LAST_TENSION], at[TENSION_AHEAD]
 
-    def extrapolated(now, n, parameters):
-        before, most = parameters[last][n], sudden * parameters[tension]
-        is_known = before != zero and abs(now - before) <= most
-        return now + (now - before) if is_known else now
+    def forget(kind, n, parameters):
+        if kind & TURNING:
+            parameters[last][n] = zero
 
-    def keep(tensions, kind, n, parameters):
-        parameters[last][n] = zero if kind & TURNING else tensions[0]
-        parameters[ahead][n] = tensions[1]
-
-    return jit(extrapolated), jit(keep)
+    return jit(lambda n, parameters: parameters[ahead][n]), jit(forget)
 
 
 def _hold_node(lattice, precision, jit, at):
