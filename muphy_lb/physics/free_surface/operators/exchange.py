@@ -309,7 +309,7 @@ def _loosened_node(lattice, precision, jit, at, capillarity: Operator):
                 return INTERFACE | EMPTIED | NEEDED
         return kind
 
-    return jit(loosened)
+    return jit(unroll(loosened))
 
 
 def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Operator, Operator]):
