@@ -138,6 +138,12 @@ def opaque(jit) -> Callable:
     return getattr(jit, "opaque", None) or jit(lambda number: number)
 
 
+def strict(jit) -> Callable:
+    """The compiler of node functions whose products are rounded by themselves, in a stage that reads no populations (a
+    backend that may round a product and a sum together puts it on its ``jit``)."""
+    return getattr(jit, "strict", jit)
+
+
 def vector_reader(jit) -> Callable:
     """Node function ``read(array, n)`` -> the three components of a vector at node n, which lie beside each other
     (:data:`muphy_lb.lattice.layout.RECORD`; a backend that reads them at once puts its own on its ``jit``)."""

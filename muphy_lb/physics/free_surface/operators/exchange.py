@@ -132,6 +132,7 @@ def scheme_of(capillarity: Operator) -> Scheme:
     return Scheme(either, either_node, *of_tension, inf)
 
 
+REGISTERS = 168  # of a thread in single precision: three blocks of 128 in a multiprocessor; the compiler takes 202
 ALONE = 0.1  # filling below which a cell without liquid beside it becomes gas
 MOST_SPEED = 0.2
 """Speed above which a cell without liquid beside it gives up what it holds: spray of less than a voxel cannot move to
@@ -214,7 +215,8 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (capillarity, gas))
 
-    return Operator(f"exchange-{force.name}-{capillarity.name}-{gas.name}", reference, node, parameters)
+    name = f"exchange-{force.name}-{capillarity.name}-{gas.name}"
+    return Operator(name, reference, node, parameters, registers=REGISTERS)
 
 
 def _even(populations, neighbours, n, lattice, parameters, pushed):

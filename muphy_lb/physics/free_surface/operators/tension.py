@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from muphy_lb.operators import Operator
-from muphy_lb.operators.operator import joined, named
+from muphy_lb.operators.operator import joined, named, strict
 from muphy_lb.physics.free_surface.capillarity import TENSION
 from muphy_lb.physics.free_surface.cells import LAST_TENSION, TENSION_AHEAD
 
@@ -37,7 +37,8 @@ def tension_ahead(capillarity: Operator) -> Operator:
         parameters[LAST_TENSION][n] = now
 
     def node(lattice, precision, jit, at):
-        tension_at, sudden = capillarity.node(lattice, precision, jit, at), precision.real(SUDDEN)
+        jit, sudden = strict(jit), precision.real(SUDDEN)
+        tension_at = capillarity.node(lattice, precision, jit, at)
         last, ahead, tension, zero = at[LAST_TENSION], at[TENSION_AHEAD], at[TENSION], precision.real(0)
 
         def update(neighbours, n, parameters):
