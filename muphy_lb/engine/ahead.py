@@ -40,7 +40,7 @@ def looking_ahead(engine, binder: StepBinder) -> Iterator[int]:
 
 
 def _completing(stages: Sequence[Stage]) -> list[Stage]:
-    """Those of the stages between streaming and collision that change what arrives, or what such a stage reads."""
+    """Stages between streaming and collision that change what arrives, or what another of them reads."""
     found, read = list[Stage](), {ARRIVING}
     for stage in reversed(stages):
         if read & set(stage.writes):

@@ -22,9 +22,9 @@ from muphy_lb.domain.wall_shapes import WALL_NORMAL
 from muphy_lb.lattice import combined
 from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import constants, joined, named
+from muphy_lb.physics.free_surface.beside import HARDLY
 from muphy_lb.physics.free_surface.capillarity import (
     COS_ANGLE,
-    HARDLY,
     N_TERMS,
     PARABOLOID,
     RIDGE,

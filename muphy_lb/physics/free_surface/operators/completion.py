@@ -29,6 +29,7 @@ from muphy_lb.operators import COMPRESSIBLE, Operator
 from muphy_lb.operators.moments import AFTER_COLLISION, state_node
 from muphy_lb.operators.operator import constants, joined, named, rest_populations
 from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.free_surface.beside import first_of_node
 from muphy_lb.physics.free_surface.capillarity import (
     NO_TENSION,
     distance_node,
@@ -248,19 +249,16 @@ def _distances_node(lattice, precision, jit):
     """Node function ``(is_liquid, chosen, shares, own, normal)`` -> distances of the surface from the chosen neighbours
     of a liquid cell, or that from an interface cell. One copy of the code serves all: eighteen would not fit into the
     caches of a GPU."""
-    bit, n_neighbours, zero = tuple(1 << q for q in range(lattice.q)), lattice.q - 1, precision.real(0)
-    distance_of = distance_node(precision, jit)
+    n_neighbours, zero = lattice.q - 1, precision.real(0)
+    distance_of, first_of = distance_node(precision, jit), first_of_node(lattice, precision, jit)
 
     def distances_of(is_liquid, chosen, shares, own, normal):
         nx, ny, nz = normal
         distances = [zero] * n_neighbours
         while chosen:
-            first, share = chosen, own
-            if is_liquid:
-                first = chosen & -chosen
-                for k in range(n_neighbours):
-                    if first == bit[k]:
-                        share = shares[k]
+            first, share, _ = first_of(chosen, shares)
+            if not is_liquid:
+                first, share = chosen, own
             distance = distance_of(share, nx, ny, nz)
             for k in range(n_neighbours):
                 if first >> k & 1:
