@@ -18,14 +18,14 @@ pytestmark = pytest.mark.night
 
 MARGIN = 1.25
 SIZES = {
-    "exchange, none": (7_650, 208),
-    "completion, none": (4_700, 168),
-    "tension, paraboloid": (6_700, 128),
-    "exchange, paraboloid": (8_200, 208),
-    "completion, paraboloid": (4_900, 168),
+    "exchange, none": (7_800, 168),
+    "completion, none": (4_850, 168),
+    "tension, paraboloid": (7_400, 128),
+    "exchange, paraboloid": (8_250, 168),
+    "completion, paraboloid": (5_000, 168),
     "tension, contact-angle": (24_900, 128),
-    "exchange, contact-angle": (16_400, 255),
-    "completion, contact-angle": (4_900, 168),
+    "exchange, contact-angle": (16_400, 168),
+    "completion, contact-angle": (5_000, 168),
     "amounts, two fluids": (720, 56),
     "normal, two fluids": (690, 40),
     "tension, two fluids": (1_080, 64),

@@ -118,18 +118,12 @@ class Flags(NamedTuple):
 
 
 @device_jit
-def portion(k):
-    """The k-th portion of a block. They lie far apart: where one has much to list, its neighbours have, too."""
-    return cuda.blockIdx.x + k * cuda.gridDim.x
-
-
-@device_jit
-def any_bits(flags, n_portions):
+def any_bits(flags, thread, n_portions):
     """Bit k if a byte is not 0 of the 16 nodes of a thread in the k-th of the portions of a block."""
     found = np.uint32(0)
-    for k in range(MOST_PORTIONS):
-        start = first_node(flags.first, portion(k) * CHOOSING_BLOCK + cuda.threadIdx.x)
-        if k < n_portions and start < flags.last:
+    for k in range(n_portions):
+        start = first_node(flags.first, thread + k * CHOOSING_BLOCK)
+        if start < flags.last:
             four = load_words(flags.words, np.uint64(start // np.uint32(NODES_PER_WORD)))
             if four[0] | four[1] | four[2] | four[3]:
                 found |= np.uint32(1 << k)
@@ -137,7 +131,7 @@ def any_bits(flags, n_portions):
 
 
 @device_jit
-def list_portion(flags, number, target, counters):
+def list_portion(flags, block, target, counters):
     """List the chosen nodes, and the warps with a byte that is not 0, of one portion, a block's share of a range."""
     shared = cuda.shared.array(4, np.int32)
     has_fluid = cuda.shared.array(WARPS_PER_BLOCK, np.uint8)
@@ -147,7 +141,7 @@ def list_portion(flags, number, target, counters):
     if thread == 0:
         shared[1] = 0
     words, mask, first, last = flags
-    among_all = number * CHOOSING_BLOCK + thread
+    among_all = block * CHOOSING_BLOCK + thread
     found, start, position, has_any = chosen_of_thread(words, mask, first, last, among_all, shared)
     if has_any:
         has_fluid[thread // THREADS_PER_WARP] = 1
@@ -158,11 +152,10 @@ def list_portion(flags, number, target, counters):
     cuda.syncthreads()
     if thread == 0:
         shared[2] = cuda.atomic.add(counters, 0, shared[0]) if shared[0] > 0 else np.int32(0)
-    if thread == WARP:
         shared[3] = cuda.atomic.add(counters, 1, shared[1]) if shared[1] > 0 else np.int32(0)
     cuda.syncthreads()
     if is_listed:
-        ahead = first // np.uint32(WARP) + np.uint32(number * WARPS_PER_BLOCK)
+        ahead = first // np.uint32(WARP) + np.uint32(block * WARPS_PER_BLOCK)
         target.warps[shared[3] + place] = np.uint32(ahead + np.uint32(thread))
     position += shared[2]
     for k in range(NODES_PER_THREAD):
@@ -178,10 +171,11 @@ def collect(flags, target, counters, n_portions):
     """List those nodes of a range whose bytes have a bit of the mask, and the warps of nodes with a byte that is not 0.
     A block looks at some portions, most of which hold nothing. The last block writes the counts, and empties the
     counters of nodes, of warps and of blocks."""
-    any_bit = any_bits(flags, n_portions)
+    block = cuda.blockIdx.x * n_portions
+    any_bit = any_bits(flags, block * CHOOSING_BLOCK + cuda.threadIdx.x, n_portions)
     for k in range(n_portions):
         if cuda.syncthreads_or(np.int32(any_bit >> np.uint32(k) & np.uint32(1))):
-            list_portion(flags, portion(k), target, counters)
+            list_portion(flags, block + k, target, counters)
     if cuda.threadIdx.x == 0:
         cuda.threadfence()
         if cuda.atomic.add(counters, 2, np.int32(1)) == cuda.gridDim.x - 1:
