@@ -26,9 +26,8 @@ def looking_ahead(engine, binder: StepBinder) -> Iterator[int]:
     if streaming.stores_before_collision:
         _collide(engine, binder)
     _fill_in(engine)
-    for stage in engine.model.between:
-        if ARRIVING in stage.writes:
-            changed += _complete(engine, binder, stage)
+    for stage in _completing(engine.model.between):
+        changed += _complete(engine, binder, stage)
     backend.synchronise()
     _count(engine, -1)
     try:
@@ -38,6 +37,16 @@ def looking_ahead(engine, binder: StepBinder) -> Iterator[int]:
         for put_back in reversed(changed):
             put_back()
         engine.barrier()
+
+
+def _completing(stages: Sequence[Stage]) -> list[Stage]:
+    """Stages between streaming and collision that change what arrives, or what another of them reads."""
+    found, read = list[Stage](), {ARRIVING}
+    for stage in reversed(stages):
+        if read & set(stage.writes):
+            found.insert(0, stage)
+            read.update(name.split("@")[0] for name in stage.reads)
+    return found
 
 
 def _count(engine, n_steps: int) -> None:

@@ -41,6 +41,9 @@ class Operator:
     #: registers a thread that a kernel of a GPU may have for it at a range or at listed nodes, with real numbers of 32
     #: bits; None: as many as the compiler takes
     registers: int | None = None
+    #: factory, as ``node``, of a node function ``(n, parameters)``: whether the update does anything at a node. A GPU
+    #: asks before it reads what the update is given beside the arriving populations.
+    concerns: Callable | None = None
     near: int | None = None  #: how many of the neighbours of a node it looks at, the first ones; None: all
 
     def compile(self, lattice: Lattice, precision: Precision, jit) -> Callable:
@@ -133,6 +136,12 @@ def opaque(jit) -> Callable:
     computed behind the condition, so that it is rounded alike in every kernel (a backend whose compilers might do
     otherwise puts its own on its ``jit``)."""
     return getattr(jit, "opaque", None) or jit(lambda number: number)
+
+
+def strict(jit) -> Callable:
+    """The compiler of node functions whose products are rounded by themselves, in a stage that reads no populations (a
+    backend that may round a product and a sum together puts it on its ``jit``)."""
+    return getattr(jit, "strict", jit)
 
 
 def vector_reader(jit) -> Callable:

@@ -55,9 +55,10 @@ def composed(stage, operators, arriving, stored, how):
     if n_neighbours:
         tables.append(WORDS)
     at = stage_skeletons.at_node(operators, arriving, stored, n_neighbours, lattice, precision)
+    registers = operators[0].registers if precision is FP32 else None
     if stage.where:
-        return stage_skeletons.over_chosen(at), (types.Tuple(tables), CANDIDATES)
-    return stage_skeletons.over_range(at), (types.Tuple(tables), *RANGE)
+        return stage_skeletons.over_chosen(at, registers), (types.Tuple(tables), CANDIDATES)
+    return stage_skeletons.over_range(at, registers), (types.Tuple(tables), *RANGE)
 
 
 def kernel_of(stage, operators, pattern, lattice, precision):
@@ -70,6 +71,21 @@ def kernel_of(stage, operators, pattern, lattice, precision):
         return kernel, (buffer, *TABLE, WORDS, CANDIDATES, sources, buffer)
     arriving = Arriving(Populations(pattern.load, len(pattern.directions), np.uint32), True)
     return composed(stage, operators[:1], arriving, stored, how)
+
+
+def surface_arguments(engine, stage, collides: bool):
+    """The kernel of a stage between streaming and collision, and the types of its arguments; ``collides``: the last of
+    them, whose nodes collide behind it."""
+    model, pattern, lattice = engine.model, engine.addresses.patterns[0], engine.model.lattice
+    given = typeof(engine.parameters.values(stage.operators[0], stage.parameters, 0))
+    of_collision = typeof(engine.parameters.values(model.collision, model.parameters, 0))
+    stored, how = Populations(tuple(range(lattice.q)), 0, np.uint32), (lattice, engine.precision)
+    arriving = Arriving(Populations(pattern.load, len(pattern.directions), np.uint32), True)
+    if collides:
+        arriving, how = arriving._replace(stores_at=pattern.store), (*how, of_collision)
+    operators = (*stage.operators, *((model.collision,) if collides else ()))
+    kernel, ahead = composed(stage, operators, arriving, stored, how)
+    return kernel, (*ahead, given)
 
 
 def main() -> int:
@@ -115,11 +131,7 @@ def main() -> int:
         result = types.NamedTuple((SUMS, SUMS, types.Array(types.float64, 2, "C"), types.float64), SumArrays)
         ptx_of(kernel, (buffer, *TABLE, CELLS, types.int64, result, of_measure, typeof(engine.measuring(0))))
         print(precision.name, "extent", flush=True)
-        *_, stage = engine.model.between
-        given = engine.parameters.values(stage.operators[0], stage.parameters, 0)
-        arriving = Arriving(Populations(pattern.load, len(pattern.directions), np.uint32), True, pattern.store)
-        kernel, ahead = composed(stage, (*stage.operators, collide), arriving, how[0], (lattice, precision, values))
-        ptx_of(kernel, (*ahead, typeof(given)))
+        ptx_of(*surface_arguments(engine, engine.model.between[-1], True))
         print(precision.name, "completion, stream and collide", flush=True)
     return 0
 

@@ -50,6 +50,7 @@ def strict_jit(function):
     return device_jit(with_product(function, rounded_product))
 
 
+device_jit.strict = strict_jit
 strict_jit.exchange, strict_jit.opaque = device_jit.exchange, device_jit.opaque  # type: ignore[attr-defined]
 strict_jit.read_vector, strict_jit.write_vector = read_vector, write_vector  # type: ignore[attr-defined]
 TILE_BITS = np.uint32(TILE.bit_length() - 1)

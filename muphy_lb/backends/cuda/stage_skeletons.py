@@ -23,6 +23,7 @@ from muphy_lb.backends.cuda.kept import kernel_jit
 from muphy_lb.backends.cuda.vectors import load_words, store_four
 from muphy_lb.lattice.layout import RECORD, WARP
 from muphy_lb.operators.moments import N_WITH_STRESS
+from muphy_lb.operators.operator import positions
 from muphy_lb.operators.unroll import unroll
 
 LISTED_BLOCK, CHOOSING_BLOCK = 128, 256
@@ -217,6 +218,7 @@ def at_node(operators, arriving, stored, n_neighbours, lattice, precision):
     if stored:
         layer = _with_stored(layer, stored, lattice, precision)
     if arriving:
+        layer = _where_concerned(layer, operators[0], lattice, precision)
         layer = _with_arriving(layer, arriving, operators[1:], lattice, precision)
     if arriving or stored:
         return device_jit(lambda tables, n, values: layer(tables[0], tables[1:], n, values))
@@ -230,6 +232,20 @@ class Arriving(NamedTuple):
     populations: Populations
     changes: bool  #: whether the update may change them
     stores_at: tuple = ()
+
+
+def _where_concerned(layer, operator, lattice, precision):
+    """The layer where the update of an operator does anything; elsewhere no population changes."""
+    if operator.concerns is None:
+        return layer
+    concerns = operator.concerns(lattice, precision, device_jit, positions(operator.parameters))
+
+    def at(buffer, tables, n, values, f):
+        if concerns(n, values):
+            return layer(buffer, tables, n, values, f)
+        return 0
+
+    return device_jit(at)
 
 
 def _with_neighbours(layer, n_neighbours: int):

@@ -31,6 +31,7 @@ import numpy as np
 from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import constants, named
 from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.free_surface.beside import HARDLY, first_of_node, surfaces_beside_node
 from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, WALL
 from muphy_lb.physics.free_surface.cut import cut_means, cut_means_node
 
@@ -154,34 +155,33 @@ def normal_beside_walls(normal, neighbours, n, lattice, parameters) -> np.ndarra
 
 
 def normal_beside_walls_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, n, parameters, normal)`` of :func:`normal_beside_walls`."""
-    cell, fill, real = at[CELL], at[FILL], precision.real
-    _, cx, cy, cz = constants(lattice, precision)
-    zero, one, ridge, least, most = real(0), real(1), real(RIDGE), real(HARDLY), real(1 - HARDLY)
+    """Node function ``(neighbours, n, parameters, normal, place)`` of :func:`normal_beside_walls`, which is given the
+    distance of the plane from the centre, too; the distance of the new one follows the components of its normal."""
+    fill, real = at[FILL], precision.real
+    zero, one, ridge = real(0), real(1), real(RIDGE)
     distance, across = distance_node(precision, jit), _frame_node(precision, jit)
+    surfaces_beside = surfaces_beside_node(lattice, precision, jit, at)
+    first_of = first_of_node(lattice, precision, jit)
 
-    def tilted(neighbours, n, parameters, normal):
+    def tilted(neighbours, n, parameters, normal, place):
         nx, ny, nz = normal
-        walls = 0
-        for k in range(len(neighbours)):
-            walls |= parameters[cell][neighbours[k]] & WALL
-        if not walls:
-            return nx, ny, nz
+        left, shares, has_walls = surfaces_beside(neighbours, parameters)
+        if not has_walls:
+            return nx, ny, nz, place
         (px, py, pz), (qx, qy, qz) = across(nx, ny, nz)
-        own = distance(parameters[fill][n], nx, ny, nz)
         xx, xy, yy, xz, yz = ridge, zero, ridge, zero, zero
-        for k in range(len(neighbours)):
-            share = parameters[fill][neighbours[k]]
-            if parameters[cell][neighbours[k]] & INTERFACE and share > least and share < most:
-                ex, ey, ez = cx[k + 1], cy[k + 1], cz[k + 1]
-                x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
-                z = ex * nx + ey * ny + ez * nz + distance(share, nx, ny, nz) - own
-                xx, xy, yy, xz, yz = xx + x * x, xy + x * y, yy + y * y, xz + x * z, yz + y * z
+        while left:
+            first, share, (ex, ey, ez) = first_of(left, shares)
+            x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
+            z = ex * nx + ey * ny + ez * nz + distance(share, nx, ny, nz) - place
+            xx, xy, yy, xz, yz = xx + x * x, xy + x * y, yy + y * y, xz + x * z, yz + y * z
+            left ^= first
         scale = one / (xx * yy - xy * xy)
         h, i = (xz * yy - yz * xy) * scale, (yz * xx - xz * xy) * scale
         nx, ny, nz = nx - h * px - i * qx, ny - h * py - i * qy, nz - h * pz - i * qz
         scale = one / real(math.sqrt(nx * nx + ny * ny + nz * nz))
-        return nx * scale, ny * scale, nz * scale
+        nx, ny, nz = nx * scale, ny * scale, nz * scale
+        return nx, ny, nz, distance(parameters[fill][n], nx, ny, nz)
 
     return jit(tilted)
 
@@ -274,7 +274,6 @@ COS_ANGLE = "cosine_of_contact_angle"  # parameter: of the angle between surface
 N_TERMS = 5
 RIDGE = 1e-3
 """Added to the diagonal of the normal equations: without enough points the least curved paraboloid is taken."""
-HARDLY = 1e-3  # share of liquid, or of gas, in a cell below which nothing is known of a surface in it
 SHARPEST = 1.0  # largest curvature, of a drop of one voxel
 
 
@@ -409,9 +408,9 @@ def curvature_node(lattice, precision, jit, at):
 
 def _refined_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal, shape, first)`` of :func:`_refined`."""
-    cell, fill, real = at[CELL], at[FILL], precision.real
-    _, cx, cy, cz = constants(lattice, precision)
-    least, most, (none, add, solve) = real(HARDLY), real(1 - HARDLY), equations_nodes(precision, jit)
+    fill, (none, add, solve) = at[FILL], equations_nodes(precision, jit)
+    surfaces_beside = surfaces_beside_node(lattice, precision, jit, at)
+    first_of = first_of_node(lattice, precision, jit)
     distance, across = distance_node(precision, jit), turned_node(precision, jit)
     cut_of, means = cut_node(precision, jit), cut_means_node(precision, jit)
 
@@ -420,13 +419,12 @@ def _refined_node(lattice, precision, jit, at):
         p, q = across(normal, first)
         place = distance(parameters[fill][n], nx, ny, nz)
         ox, oy, oxx, oyy, oxy = means(normal, place, p, q)
-        equations = none()
-        for k in range(len(neighbours)):
-            share = parameters[fill][neighbours[k]]
-            if parameters[cell][neighbours[k]] & INTERFACE and share > least and share < most:
-                link = cx[k + 1], cy[k + 1], cz[k + 1]
-                mx, my, mxx, myy, mxy, z = cut_of(share, link, (normal, p, q), shape, place)
-                equations = add(equations, (mxx - oxx, myy - oyy, mxy - oxy, mx - ox, my - oy, z))
+        equations, (left, shares, _) = none(), surfaces_beside(neighbours, parameters)
+        while left:
+            first, share, link = first_of(left, shares)
+            mx, my, mxx, myy, mxy, z = cut_of(share, link, (normal, p, q), shape, place)
+            equations = add(equations, (mxx - oxx, myy - oyy, mxy - oxy, mx - ox, my - oy, z))
+            left ^= first
         return solve(equations)
 
     return jit(refined)
@@ -487,23 +485,23 @@ def curvature_of_node(precision, jit):
 def _paraboloid_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal)`` -> A, B, C, the normal tilted by H and I, and the vector
     along which x is measured."""
-    cell, fill, real = at[CELL], at[FILL], precision.real
-    _, cx, cy, cz = constants(lattice, precision)
-    one, least, most, (none, add, solve) = real(1), real(HARDLY), real(1 - HARDLY), equations_nodes(precision, jit)
+    fill, real = at[FILL], precision.real
+    one, (none, add, solve) = real(1), equations_nodes(precision, jit)
+    surfaces_beside = surfaces_beside_node(lattice, precision, jit, at)
+    first_of = first_of_node(lattice, precision, jit)
     distance, across = distance_node(precision, jit), _frame_node(precision, jit)
 
     def paraboloid(neighbours, n, parameters, normal):
         nx, ny, nz = normal
         (px, py, pz), (qx, qy, qz) = across(nx, ny, nz)
         own = distance(parameters[fill][n], nx, ny, nz)
-        equations = none()
-        for k in range(len(neighbours)):
-            share = parameters[fill][neighbours[k]]
-            if parameters[cell][neighbours[k]] & INTERFACE and share > least and share < most:
-                ex, ey, ez = cx[k + 1], cy[k + 1], cz[k + 1]
-                x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
-                z = ex * nx + ey * ny + ez * nz + distance(share, nx, ny, nz) - own
-                equations = add(equations, (x * x, y * y, x * y, x, y, z))
+        equations, (left, shares, _) = none(), surfaces_beside(neighbours, parameters)
+        while left:
+            first, share, (ex, ey, ez) = first_of(left, shares)
+            x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
+            z = ex * nx + ey * ny + ez * nz + distance(share, nx, ny, nz) - own
+            equations = add(equations, (x * x, y * y, x * y, x, y, z))
+            left ^= first
         a, b, c, h, i = solve(equations)
         tx, ty, tz = nx - h * px - i * qx, ny - h * py - i * qy, nz - h * pz - i * qz
         scale = one / real(math.sqrt(tx * tx + ty * ty + tz * tz))

@@ -61,8 +61,9 @@ cell is new."""
 TENSION_AHEAD = "tension_ahead"
 """Name of the field, with surface tension: the density that it adds to an interface cell in this step."""
 HELD = "held"
-"""Name of the field: density less 1 at which a dry interface cell is held in this step; ``NOT_HELD`` for others."""
-NOT_HELD = -1.0
+"""Name of the field: density less 1 at which a dry interface cell is held in this step; ``NOT_HELD`` for others,
+and between exchange and completion ``INCOMPLETE`` for wet ones with dry cells beside them."""
+NOT_HELD, INCOMPLETE = -1.0, -2.0
 BUBBLE = "bubble"
 """Name of the field, if gas is compressed: number of the region of gas that a gas or interface cell belongs to."""
 

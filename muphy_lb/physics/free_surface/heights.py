@@ -119,8 +119,8 @@ def _beyond(left, height, at_wall):
 def heights_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal)`` of :func:`curvature_by_heights`."""
     cell, cosine, real = at[CELL], at[COS_ANGLE], precision.real
-    _, cx, cy, cz = constants(lattice, precision)
-    ahead, behind, _ = columns(lattice)
+    _, cx, cy, cz = (np.array(each) for each in constants(lattice, precision))
+    ahead, behind = (np.array(each) for each in columns(lattice)[:2])
     count, zero, half, one, rough = len(ahead), real(0), real(0.5), real(1), real(ROUGH)
     sharpest, least = real(SHARPEST), real(LEAST_SINE**2)
     share, side = _share_node(precision, jit, at), _side_node(lattice, precision, jit, at)
@@ -184,7 +184,7 @@ def _share_node(precision, jit, at):
 def _facing_node(lattice, precision, jit, at):
     """Node function ``(k, n, parameters)`` -> component of the normal of the wall along the link to neighbour k."""
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
-    _, cx, cy, cz = constants(lattice, precision)
+    _, cx, cy, cz = (np.array(each) for each in constants(lattice, precision))
 
     def facing(k, n, parameters):
         x, y, z = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
@@ -196,7 +196,7 @@ def _facing_node(lattice, precision, jit, at):
 def _side_node(lattice, precision, jit, at):
     """Node function ``(place, (height, at_wall), neighbours, n, parameters)`` of :func:`_side`."""
     cell, real, facing_of = at[CELL], precision.real, _facing_node(lattice, precision, jit, at)
-    beside, above, below = zip(*columns(lattice)[2], strict=True)
+    beside, above, below = np.array(columns(lattice)[2]).T.copy()
     zero, half, three, rough = (real(x) for x in (0, 0.5, 3, ROUGH))
     least_cut, least_facing = real(LEAST_CUT), real(FACING)
     share, beyond = _share_node(precision, jit, at), _beyond_node(precision, jit)

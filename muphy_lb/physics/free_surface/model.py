@@ -1,6 +1,7 @@
 """A flow with a free surface: its fields, and the stages of a step.
 
-between streaming and collision   exchange       mass crosses links, what gas does not send is completed, cells decide,
+between streaming and collision   tension        surface tension is found by the curvature
+                                  exchange       mass crosses links, what gas does not send is completed, cells decide,
                                                  and dry ones mark liquid ones beside them
                                   completion     what dry cells send to wet ones is completed
 beside the bulk of the liquid     edge moments   of cells beside other ranks, for wetted cells there
@@ -82,6 +83,7 @@ from muphy_lb.physics.free_surface.operators.conversion import (
     start_with_stress,
 )
 from muphy_lb.physics.free_surface.operators.exchange import exchange
+from muphy_lb.physics.free_surface.operators.tension import tension_ahead
 
 EDGE_MOMENTS, SURFACE_CELLS = "edge_moments", "surface"
 CELLS, FILLS, BUBBLES, MOMENTS_BESIDE = (f"{name}{AT_NEIGHBOURS}" for name in (CELL, FILL, BUBBLE, EDGE_MOMENTS))
@@ -133,12 +135,17 @@ def free_surface(
     force_parameters = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
     given = {**OWN, **force_parameters, **parameters, GAS_DEVIATION: gas_deviation}
     gas = ONE_PRESSURE if bubbles is None else IN_BUBBLES
+    curving = (
+        (Stage("tension", (tension_ahead(capillarity),), given, (CELLS, FILLS), kept, _surface(INTERFACE)),)
+        if kept
+        else ()
+    )
     crossing = Stage(
         "exchange",
         (exchange(force, capillarity, gas),),
         given,
-        reads=(ARRIVING, STORED, CELLS, FILLS, *((BUBBLE,) if bubbles is not None else ())),
-        writes=(ARRIVING, CELL, MASS, SUPPORT, *kept),
+        reads=(ARRIVING, STORED, CELLS, FILLS, *kept[1:], *((BUBBLE,) if bubbles is not None else ())),
+        writes=(ARRIVING, CELL, MASS, SUPPORT, HELD, *kept[:1]),
         where=_surface(INTERFACE),
     )
     at_surface = (SUPPORTS, *((TENSIONS,) if kept else ()), *((BUBBLES,) if bubbles is not None else ()))
@@ -152,7 +159,7 @@ def free_surface(
     )
     columns = {**OWN, COS_ANGLE: parameters[COS_ANGLE]} if capillarity is CONTACT_ANGLE else None
     after = _conversion(force, force_parameters, bubbles is not None, columns)
-    extended = flow.with_fields(*FIELDS).with_stages(between=(crossing, completing), after=after)
+    extended = flow.with_fields(*FIELDS).with_stages(between=(*curving, crossing, completing), after=after)
     extended = extended.with_collision(hold, {name: given[name] for name in (CELL, HELD)})
     filled = _filled(gas_deviation, bubbles)
     bulk = Where(CELL, LIQUID, without=EMPTIED)

@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 
+from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.free_surface.capillarity import COS_ANGLE
 from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, WALL
 
@@ -127,23 +128,34 @@ def slope_along_node(lattice, precision, jit, at):
 
     square_aside = jit(square_aside)
 
+    def slope_of(beside, parameters):
+        square, across = square_aside(beside, parameters), parameters[cosine] * parameters[cosine]
+        if square > farthest:
+            return not_along
+        across = across / max(one - across, upright)
+        return min(max(real(math.sqrt(across + square * (one + across))), least), most)
+
+    slope_of = jit(slope_of)
+
+    def is_wall(n, parameters):
+        return parameters[cell][n] == WALL
+
+    is_wall = jit(is_wall)
+
     def slope_along(k, neighbours, parameters):
         found = not_along
         for e in range(count):
-            if link[e] != k or parameters[cell][neighbours[own[e]]] != WALL:
-                continue
-            if parameters[cell][neighbours[beyond[e]]] != WALL:
-                continue
-            beside = neighbours[left[e]], neighbours[far_left[e]], neighbours[right[e]], neighbours[far_right[e]]
-            square = square_aside(beside, parameters)
-            across = parameters[cosine] * parameters[cosine]
-            across = across / max(one - across, upright)
-            found = min(max(real(math.sqrt(across + square * (one + across))), least), most)
-            if square > farthest:
-                found = not_along
+            if link[e] == k and is_wall(neighbours[own[e]], parameters) and is_wall(neighbours[beyond[e]], parameters):
+                a, b, c, d = (
+                    neighbours[left[e]],
+                    neighbours[far_left[e]],
+                    neighbours[right[e]],
+                    neighbours[far_right[e]],
+                )
+                found = slope_of((a, b, c, d), parameters)
         return found
 
-    return jit(slope_along)
+    return jit(unroll(slope_along))
 
 
 def split_node(precision, jit):

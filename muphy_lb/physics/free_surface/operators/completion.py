@@ -29,6 +29,7 @@ from muphy_lb.operators import COMPRESSIBLE, Operator
 from muphy_lb.operators.moments import AFTER_COLLISION, state_node
 from muphy_lb.operators.operator import constants, joined, named, rest_populations
 from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.free_surface.beside import first_of_node
 from muphy_lb.physics.free_surface.capillarity import (
     NO_TENSION,
     distance_node,
@@ -40,8 +41,8 @@ from muphy_lb.physics.free_surface.cells import (
     CELL,
     DRY,
     FILL,
-    FLUID,
     HELD,
+    INCOMPLETE,
     INTERFACE,
     LIQUID,
     NOT_HELD,
@@ -68,7 +69,10 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
         cell, fill, w = parameters[CELL], parameters[FILL], lattice.w
         kind, beside, shares = cell[n], cell[neighbours], fill[neighbours]
         is_liquid, dry = kind & LIQUID != 0, (beside & INTERFACE != 0) & (shares < DRY)
-        has_dry = (is_liquid | (fill[n] >= DRY)) & dry.any(axis=0)
+        held = parameters[HELD]
+        is_incomplete = held[n] == INCOMPLETE
+        has_dry = (is_liquid | is_incomplete) & dry.any(axis=0)
+        held[n] = np.where(is_incomplete, NOT_HELD, held[n])
         cell[n] = np.where(is_liquid & ~has_dry, LIQUID, kind)
         f = leaving + rest_populations(lattice)
         pushed = np.broadcast_to(force.reference(n, parameters), (3, n.size))
@@ -76,10 +80,6 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
         normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
         place, weight = plane_distance(np.where(is_liquid, 1.0, fill[n].astype(float)), normal), added(pushed * normal)
         tensions, heaviest = np.zeros(kind.shape), HEAVIEST * np.linalg.norm(pushed, axis=0)
-        is_held = ~is_liquid & (fill[n] < DRY) & ((beside & FLUID != 0) & ~dry).any(axis=0) & ~is_flat
-        pressure = gas.reference(n, parameters) + (parameters[TENSION_AHEAD][n] if has_tension else 0.0)
-        lift = np.where(2 * parameters[SUPPORT][n].astype(int) > SUPPORTED, 3.0 * weight * place, 0.0)
-        parameters[HELD][n] = np.where(is_held, pressure - lift, NOT_HELD)
         supports, gained, weights = parameters[SUPPORT].astype(float) / SUPPORTED, np.zeros(n.shape), np.zeros(n.shape)
         for q in range(1, lattice.q):
             k, back = q - 1, lattice.opposite[q]
@@ -110,44 +110,37 @@ def completion(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESS
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (has_tension, gas))
 
     name = f"completion-{force.name}-{capillarity.name}-{gas.name}"
-    return Operator(name, reference, node, parameters, registers=REGISTERS)
+    return Operator(name, reference, node, parameters, registers=REGISTERS, concerns=_concerns_node)
 
 
 def _complete_node(lattice, precision, jit, at, force_at, pressures):
     """Node function ``((arriving, leaving), neighbours, n, parameters, is_liquid, beside)`` -> bits of the populations
-    that it has changed, and what is kept of the cell: what a liquid one owes, or the density at which a dry one is
-    held. ``beside``: as :func:`_beside_node` finds it."""
+    that it has changed, and what a liquid cell owes then. ``beside``: as :func:`_beside_node` finds it."""
     (has_tension, gas), fill, real = pressures, at[FILL], precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     bit = tuple(1 << q for q in range(lattice.q))
-    zero, one, two, half, dry_below = (real(x) for x in (0, 1, 2, 0.5, DRY))
-    heaviest, of_speed, not_held = real(HEAVIEST), real(1.5), real(NOT_HELD)
+    zero, one, two, half = (real(x) for x in (0, 1, 2, 0.5))
+    heaviest, of_speed = real(HEAVIEST), real(1.5)
     state_at = state_node(lattice, precision, jit, COMPRESSIBLE, AFTER_COLLISION)
-    normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
-    link = link_node(precision, jit)
-    density_of = _held_node(lattice, precision, jit, at, has_tension, gas)
+    normal_of, link = normal_node(lattice, precision, jit, at), link_node(precision, jit)
     surfaces_at = _surfaces_node(lattice, precision, jit, at, has_tension, gas)
     chosen_of, distances_of = _chosen_node(lattice, precision, jit), _distances_node(lattice, precision, jit)
 
     def complete(populations, neighbours, n, parameters, is_liquid, beside):
-        (arriving, leaving), (dry, wet, liquid, shares) = populations, beside
-        share = one if is_liquid else parameters[fill][n]
-        is_dry = share < dry_below
-        if (wet == 0) if is_dry else (dry == 0):
-            return 0, not_held
+        (arriving, leaving), (dry, liquid, shares) = populations, beside
+        if dry == 0:
+            return 0, zero
         nx, ny, nz = normal_of(neighbours, n, parameters)
         if nx * nx + ny * ny + nz * nz == zero:
-            return 0, not_held
+            return 0, zero
         fx, fy, fz = force_at(n, parameters)
-        weight, place = fx * nx + fy * ny + fz * nz, distance_of(share, nx, ny, nz)
-        if is_dry:
-            return 0, density_of(n, parameters, weight * place)
         chosen = chosen_of(dry, liquid, (nx, ny, nz))
         if chosen == 0:
-            return 0, not_held
+            return 0, zero
+        weight = fx * nx + fy * ny + fz * nz
         found = surfaces_at(is_liquid, n, neighbours, parameters, chosen)
-        distances = distances_of(chosen if is_liquid else 0, shares, place, (nx, ny, nz))
+        distances = distances_of(is_liquid, chosen, shares, parameters[fill][n], (nx, ny, nz))
         _, ux, uy, uz, _, _, _ = state_at(leaving, (fx, fy, fz))
         square, heavy = of_speed * (ux * ux + uy * uy + uz * uz), real(math.sqrt(fx * fx + fy * fy + fz * fz))
         changed, gained, weights = 0, zero, zero
@@ -174,24 +167,27 @@ def _complete_node(lattice, precision, jit, at, force_at, pressures):
                 gained += completed - arriving[back[k + 1]]
                 arriving[back[k + 1]] = completed
                 changed |= bit[back[k + 1]]
-        return changed, -gained / weights if is_liquid else not_held
+        return changed, -gained / weights
 
     return jit(unroll(complete))
 
 
 def _node(lattice, precision, jit, at, force_at, pressures):
     """The node function; returns the bits of the populations that it has changed."""
-    cell, fill, held, zero = at[CELL], at[FILL], at[HELD], precision.real(0)
+    cell, fill, held = at[CELL], at[FILL], at[HELD]
+    not_held, concerns = precision.real(NOT_HELD), _concerns_node(lattice, precision, jit, at)
     completed = _complete_node(lattice, precision, jit, at, force_at, pressures)
     beside_at = _beside_node(jit, lattice.q - 1, precision, at)
 
     def update(arriving, leaving, neighbours, n, parameters):
+        if not concerns(n, parameters):
+            return 0
         is_liquid, beside = parameters[cell][n] & LIQUID != 0, beside_at(neighbours, parameters)
-        changed, kept = completed((arriving, leaving), neighbours, n, parameters, is_liquid, beside)
+        changed, owed = completed((arriving, leaving), neighbours, n, parameters, is_liquid, beside)
         if not is_liquid:
-            parameters[held][n] = kept
+            parameters[held][n] = not_held
             return changed
-        parameters[fill][n] = kept if changed else zero
+        parameters[fill][n] = owed
         if beside[0] == 0:
             parameters[cell][n] = LIQUID
         return changed
@@ -199,14 +195,24 @@ def _node(lattice, precision, jit, at, force_at, pressures):
     return jit(update)
 
 
+def _concerns_node(lattice, precision, jit, at):
+    """Node function ``(n, parameters)``: whether a cell is a shore, or interface that is incomplete."""
+    cell, held, incomplete = at[CELL], at[HELD], precision.real(INCOMPLETE)
+
+    def concerns(n, parameters):
+        return parameters[cell][n] & LIQUID != 0 or parameters[held][n] == incomplete
+
+    return jit(concerns)
+
+
 def _beside_node(jit, count: int, precision, at):
-    """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is dry, where it is wet, and where it
-    is liquid, and the fillings of all. They are read before anything follows from one, so that a GPU waits for memory
+    """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is dry, and where it is liquid, and the
+    fillings of all. They are read before anything follows from one, so that a GPU waits for memory
     once."""
     cell, fill, zero, dry_below = at[CELL], at[FILL], precision.real(0), precision.real(DRY)
 
     def beside(neighbours, parameters):
-        dry, wet, liquid = 0, 0, 0
+        dry, liquid = 0, 0
         kinds = [0] * count
         shares = [zero] * count
         for k in range(count):
@@ -215,11 +221,9 @@ def _beside_node(jit, count: int, precision, at):
             kind = kinds[k]
             if kind & INTERFACE and shares[k] < dry_below:
                 dry |= 1 << k
-            elif kind & FLUID:
-                wet |= 1 << k
-                if kind & LIQUID:
-                    liquid |= 1 << k
-        return dry, wet, liquid, shares
+            elif kind & LIQUID:
+                liquid |= 1 << k
+        return dry, liquid, shares
 
     return jit(unroll(beside))
 
@@ -242,42 +246,27 @@ def _chosen_node(lattice, precision, jit):
 
 
 def _distances_node(lattice, precision, jit):
-    """Node function ``(chosen, shares, place, normal)`` -> distances of the surface from the chosen neighbours, and
-    ``place`` for others. One copy of the code serves all links: eighteen would not fit into the caches of a GPU."""
-    bit, n_neighbours, zero = tuple(1 << q for q in range(lattice.q)), lattice.q - 1, precision.real(0)
-    distance_of = distance_node(precision, jit)
+    """Node function ``(is_liquid, chosen, shares, own, normal)`` -> distances of the surface from the chosen neighbours
+    of a liquid cell, or that from an interface cell. One copy of the code serves all: eighteen would not fit into the
+    caches of a GPU."""
+    n_neighbours, zero = lattice.q - 1, precision.real(0)
+    distance_of, first_of = distance_node(precision, jit), first_of_node(lattice, precision, jit)
 
-    def distances_of(chosen, shares, place, normal):
+    def distances_of(is_liquid, chosen, shares, own, normal):
         nx, ny, nz = normal
-        distances = [place] * n_neighbours
+        distances = [zero] * n_neighbours
         while chosen:
-            first, share = chosen & -chosen, zero
-            for k in range(n_neighbours):
-                if first == bit[k]:
-                    share = shares[k]
+            first, share, _ = first_of(chosen, shares)
+            if not is_liquid:
+                first, share = chosen, own
             distance = distance_of(share, nx, ny, nz)
             for k in range(n_neighbours):
-                if first == bit[k]:
+                if first >> k & 1:
                     distances[k] = distance
             chosen ^= first
         return distances
 
     return jit(unroll(distances_of))
-
-
-def _held_node(lattice, precision, jit, at, has_tension: bool, gas: Operator):
-    """Node function ``(n, parameters, lift)`` of a dry cell -> density of liquid at its centre, less 1. ``lift``:
-    distance of the surface times the body force along its normal."""
-    support, gas_at, real = at[SUPPORT], gas.node(lattice, precision, jit, at), precision.real
-    ahead, zero, three = at[TENSION_AHEAD] if has_tension else 0, real(0), real(3)
-
-    def density(n, parameters, lift):
-        return gas_at(n, parameters) - (three * lift if 2 * parameters[support][n] > SUPPORTED else zero)
-
-    density = jit(density)
-    if not has_tension:
-        return density
-    return jit(lambda n, parameters, lift: density(n, parameters, lift) + parameters[ahead][n])
 
 
 def _surfaces_node(lattice, precision, jit, at, has_tension: bool, gas: Operator):

@@ -290,19 +290,32 @@ def _borne(neighbours, n, lattice, parameters):
     return np.where(_is_dry(parameters[CELL][n], parameters[FILL][n]), found, 0.0)
 
 
+def _around_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, parameters)`` -> cells of the neighbours, and their fillings. They are read before
+    anything follows from one, so that a GPU waits for memory once."""
+    cell, fill, n_neighbours, zero = at[CELL], at[FILL], lattice.q - 1, precision.real(0)
+
+    def around(neighbours, parameters):
+        kinds = [0] * n_neighbours
+        shares = [zero] * n_neighbours
+        for k in range(n_neighbours):
+            kinds[k], shares[k] = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+        return kinds, shares
+
+    return jit(unroll(around))
+
+
 def _borne_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, n, parameters)`` of :func:`_borne`."""
+    """Node function ``(kinds, shares, n, parameters)`` of :func:`_borne`."""
     cell, fill, n_neighbours = at[CELL], at[FILL], lattice.q - 1
     (w, _, _, _), zero, is_dry = constants(lattice, precision), precision.real(0), jit(_is_dry)
 
-    def borne(neighbours, n, parameters):
-        if not is_dry(parameters[cell][n], parameters[fill][n]):
-            return zero
+    def borne(kinds, shares, n, parameters):
         found = zero
-        for k in range(n_neighbours):
-            kind, held = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
-            if kind & SHORE == SHORE:
-                found += w[k + 1] * held
+        if is_dry(parameters[cell][n], parameters[fill][n]):
+            for k in range(n_neighbours):
+                if kinds[k] & SHORE == SHORE:
+                    found += w[k + 1] * shares[k]
         return found
 
     return jit(unroll(borne))
@@ -325,18 +338,19 @@ def _give_node(lattice, precision, jit, at):
     cell, mass, fill = at[CELL], at[MASS], at[FILL]
     n_neighbours, real, zero = lattice.q - 1, precision.real, precision.real(0)
     takes, density_of = jit(_takes_node(jit)), density_node(lattice, precision, jit)
-    borne = _borne_node(lattice, precision, jit, at)
+    around, borne = (each(lattice, precision, jit, at) for each in (_around_node, _borne_node))
 
     def give(f, neighbours, n, parameters):
         own = parameters[cell][n]
         if own & NEEDED:
             return
-        excess = parameters[mass][n] + borne(neighbours, n, parameters)
+        kinds, shares = around(neighbours, parameters)
+        excess = parameters[mass][n] + borne(kinds, shares, n, parameters)
         if own & FILLED:
             excess -= density_of(f)
         count = 0
         for k in range(n_neighbours):
-            if takes(parameters[cell][neighbours[k]]):
+            if takes(kinds[k]):
                 count += 1
         parameters[fill][n] = excess / real(count) if count > 0 else zero
         parameters[mass][n] = zero if count > 0 else excess
@@ -372,21 +386,21 @@ def _take(f, neighbours, n, lattice, parameters):
 def _take_node(lattice, precision, jit, at):
     cell, mass, fill = at[CELL], at[MASS], at[FILL]
     n_neighbours, zero, one = lattice.q - 1, precision.real(0), precision.real(1)
-    takes, density_of = jit(_takes_node(jit)), density_node(lattice, precision, jit)
-    giving, borne = _beside_node(jit, n_neighbours, _gives_node(jit)), _borne_node(lattice, precision, jit, at)
+    takes, gives, density_of = jit(_takes_node(jit)), jit(_gives_node(jit)), density_node(lattice, precision, jit)
+    around, borne = (each(lattice, precision, jit, at) for each in (_around_node, _borne_node))
 
     def take(f, neighbours, n, parameters):
         own = parameters[cell][n]
         if not takes(own):
             return
+        kinds, shares = around(neighbours, parameters)
         density = density_of(f)
-        held = parameters[mass][n] + borne(neighbours, n, parameters)
+        held = parameters[mass][n] + borne(kinds, shares, n, parameters)
         if own & BARED:
             held += density
-        givers = giving(parameters[cell], neighbours)
         for k in range(n_neighbours):
-            if givers >> k & 1:
-                held += parameters[fill][neighbours[k]]
+            if gives(kinds[k]):
+                held += shares[k]
         parameters[mass][n] = held
         parameters[fill][n] = min(max(held / density, zero), one)
 

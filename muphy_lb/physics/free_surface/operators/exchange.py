@@ -27,11 +27,6 @@ then has the inertia of half a voxel. The bracket is bounded by the weight of ha
 pressure of surface tension, so that splashes stay stable. Whether the body force is borne, s, is measured by the share
 of g_i that E(x - c_i / 2) shows, above or below a half, and counted over ``SUPPORTED`` steps, since sound disturbs it.
 
-The curvature is that of the fillings before the step, and its pressure would act a step late: what swings with omega
-would gain omega^2 / 2, which exceeds the damping of short waves where the surface tension exceeds a few times the
-viscosity. So it is extrapolated by the change in the step before, unless this exceeds ``SUDDEN``: a curvature that
-jumps, where cells of a splash turn, does not go on jumping.
-
 With surface tension A is the share of the face between two interface cells that is wet if the surface is a plane along
 or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell
 only when that is full; the other lets liquid into cells that the surface has not reached, which makes the filling of a
@@ -64,8 +59,8 @@ from muphy_lb.operators.moments import AFTER_COLLISION, state_node
 from muphy_lb.operators.operator import constants, joined, named, rest_populations
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.free_surface.capillarity import (
+    COS_ANGLE,
     NO_TENSION,
-    TENSION,
     distance_node,
     normal_beside_walls,
     normal_beside_walls_node,
@@ -80,11 +75,14 @@ from muphy_lb.physics.free_surface.cells import (
     FILL,
     FILLED,
     FLUID,
+    HELD,
+    INCOMPLETE,
     INTERFACE,
     LAST_TENSION,
     LIQUID,
     MASS,
     NEEDED,
+    NOT_HELD,
     ONE_PRESSURE,
     OPENING,
     SHORE_NEXT,
@@ -134,9 +132,9 @@ def scheme_of(capillarity: Operator) -> Scheme:
     return Scheme(either, either_node, *of_tension, inf)
 
 
+REGISTERS = 168  # of a thread in single precision: three blocks of 128 in a multiprocessor; the compiler takes 202
 ALONE = 0.1  # filling below which a cell without liquid beside it becomes gas
 MOST_SPEED = 0.2
-SUDDEN = 0.1  # change of the curvature in a step [1/voxel] beyond which it is no motion of a resolved surface
 """Speed above which a cell without liquid beside it gives up what it holds: spray of less than a voxel cannot move to
 gas cells, and would fall faster and faster in its place."""
 
@@ -157,25 +155,22 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
 
     Args:
         force: body force of the flow.
-        capillarity: ``(neighbours, n, parameters)`` -> density that surface tension adds to that of the gas.
+        capillarity: the operator of surface tension, whose pressure is known
+            (:mod:`muphy_lb.physics.free_surface.operators.tension`).
         gas: ``(n, parameters)`` -> density, minus 1, of the pressure of the gas.
     """
     scheme = scheme_of(capillarity)
     tensions = () if capillarity is NO_TENSION else (LAST_TENSION, TENSION_AHEAD)
-    parameters = joined(
-        named(CELL, MASS, FILL, SUPPORT, *tensions), gas.parameters, force.parameters, capillarity.parameters
-    )
+    angle = (COS_ANGLE,) if capillarity is CONTACT_ANGLE else ()
+    own = named(CELL, MASS, FILL, SUPPORT, HELD, *tensions, *angle)
+    parameters = joined(own, gas.parameters, force.parameters)
 
     def reference(arriving, leaving, neighbours, n, lattice, parameters):
         cell, fill = parameters[CELL], parameters[FILL]
         f = leaving + rest_populations(lattice)
         momentum = combined(lattice.c.T, f) + AFTER_COLLISION * force.reference(n, parameters)
         u = COMPRESSIBLE.velocity(momentum, added(f))
-        now = tension = capillarity.reference(neighbours, n, lattice, parameters)
-        if capillarity is not NO_TENSION:
-            before = parameters[LAST_TENSION][n]
-            is_known = (before != 0.0) & (abs(now - before) <= SUDDEN * parameters[TENSION])
-            tension = np.where(is_known, now + (now - before), now)
+        tension = parameters[TENSION_AHEAD][n] if tensions else np.zeros(n.shape)
         deviation = gas.reference(n, parameters) + tension
         rho, is_fast = np.broadcast_to(1.0 + deviation, n.shape), added(u * u) > MOST_SPEED**2
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
@@ -210,16 +205,18 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         decided = _decided(mass, 1.0 + added(arriving), beside, (is_alone, is_fast), scheme.hysteresis)
         if capillarity is CONTACT_ANGLE:
             decided = _loosened(decided, beside, neighbours, n, lattice, parameters)
+        pressure = gas.reference(n, parameters) + tension, pushed[0]
+        parameters[HELD][n] = _held(beside, fill[neighbours], neighbours, n, lattice, parameters, pressure)
         cell[neighbours[(fill[n] < DRY) & (beside == LIQUID)]] = SHORE_NEXT
         cell[n] = decided
-        if capillarity is not NO_TENSION:
-            kept = np.where(cell[n] & TURNING, 0.0, now), tension
-            parameters[LAST_TENSION][n], parameters[TENSION_AHEAD][n] = kept
+        if tensions:
+            parameters[LAST_TENSION][n[decided & TURNING != 0]] = 0.0
 
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (capillarity, gas))
 
-    return Operator(f"exchange-{force.name}-{capillarity.name}-{gas.name}", reference, node, parameters)
+    name = f"exchange-{force.name}-{capillarity.name}-{gas.name}"
+    return Operator(name, reference, node, parameters, registers=REGISTERS)
 
 
 def _even(populations, neighbours, n, lattice, parameters, pushed):
@@ -247,6 +244,19 @@ def _even(populations, neighbours, n, lattice, parameters, pushed):
     drop = np.where(counts, at_surface - slope * (0.5 * across + place) - before, 0.0)
     ratio = (0.5 * across - near) / np.where(counts, 0.5 * across + near, 1.0)
     return at_surface + slope * (0.5 * across - place) + np.clip(ratio * drop, -most, most)
+
+
+def _held(beside, shares, neighbours, n, lattice, parameters, pressure):
+    """(m,) density less 1 at which dry cells beside wet ones are held behind the collision; ``INCOMPLETE`` for wet ones
+    beside dry ones. ``pressure``: that at the surface, as a density less 1, and the body force (3, m)."""
+    fill, (deviation, force) = parameters[FILL][n].astype(float), pressure
+    dry = (beside & INTERFACE != 0) & (shares < DRY)
+    normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
+    lift = 3.0 * added(force * normal) * plane_distance(fill, normal)
+    is_borne = 2 * parameters[SUPPORT][n].astype(int) > SUPPORTED
+    is_held = ((beside & FLUID != 0) & ~dry).any(axis=0) & ~is_flat
+    of_dry = np.where(is_held, deviation - np.where(is_borne, lift, 0.0), NOT_HELD)
+    return np.where(fill < DRY, of_dry, np.where(dry.any(axis=0), INCOMPLETE, NOT_HELD))
 
 
 def _is_alone(beside, fill, almost_full):
@@ -301,7 +311,7 @@ def _loosened_node(lattice, precision, jit, at, capillarity: Operator):
                 return INTERFACE | EMPTIED | NEEDED
         return kind
 
-    return jit(loosened)
+    return jit(unroll(loosened))
 
 
 def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Operator, Operator]):
@@ -309,62 +319,79 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     how, scheme = (lattice, precision, jit), scheme_of(pressures[0])
     (capillarity, gas), cell, mass, of_speed = pressures, at[CELL], at[MASS], precision.real(1.5)
     state_at, outcome_of = state_node(*how, COMPRESSIBLE, AFTER_COLLISION), _outcome_node(*how, scheme.hysteresis)
-    gas_at, tension_at, n_neighbours = gas.node(*how, at), capillarity.node(*how, at), lattice.q - 1
-    extrapolated, keep = _last_tension_nodes(capillarity, precision, jit, at)
-    held_of, loosened = _held_node(*how, at, scheme), _loosened_node(*how, at, capillarity)
+    gas_at, n_neighbours = gas.node(*how, at), lattice.q - 1
+    tension_at, forget = _tension_nodes(capillarity, precision, jit, at)
+    mass_of, loosened = _mass_node(*how, at, scheme), _loosened_node(*how, at, capillarity)
     complete, plane_of = _complete_node(*how, at, scheme.nearest), _plane_node(*how, at)
+    hold = _hold_node(*how, at)
 
     def cross(arriving, leaving, neighbours, n, parameters):
-        held, counts, (gas, fluid, shores) = held_of(arriving, leaving, neighbours, n, parameters)
+        held, counts, (gas, fluid, shores), near = mass_of(arriving, leaving, neighbours, n, parameters)
         force = force_at(n, parameters)
         _, ux, uy, uz, _, _, _ = state_at(leaving, force)
-        now, square = tension_at(neighbours, n, parameters), of_speed * (ux * ux + uy * uy + uz * uz)
-        tension = extrapolated(now, n, parameters)
-        deviation = gas_at(n, parameters) + tension
-        state, surface = (deviation, ux, uy, uz, square), plane_of(neighbours, n, parameters, (*force, tension))
+        tension, square = tension_at(n, parameters), of_speed * (ux * ux + uy * uy + uz * uz)
+        of_gas = gas_at(n, parameters)
+        deviation = of_gas + tension
+        state, pushed = (deviation, ux, uy, uz, square), (*force, tension)
+        surface, is_flat, lift = plane_of(neighbours, n, parameters, pushed)
         changed = complete((arriving, leaving), (gas, fluid), n, parameters, state, (force, surface))
+        hold(n, parameters, near, (of_gas, lift, tension), is_flat)
         kind, changed = outcome_of(arriving, changed, held, (gas, *counts), deviation, square)
         kind = loosened(kind, neighbours, n, parameters)
         parameters[mass][n], parameters[cell][n] = held, kind
         for k in range(n_neighbours):
             if shores >> k & 1:
                 parameters[cell][neighbours[k]] = SHORE_NEXT
-        keep((now, tension), kind, n, parameters)
+        forget(kind, n, parameters)
         return changed
 
     return jit(cross)
 
 
-def _last_tension_nodes(capillarity: Operator, precision, jit, at):
-    """Node functions ``(now, n, parameters)`` -> surface tension a step ahead, and
-    ``((now, ahead), kind, n, parameters)`` that keeps it for the next step, unless the cell turns."""
+def _tension_nodes(capillarity: Operator, precision, jit, at):
+    """Node functions ``(n, parameters)`` -> density that surface tension adds, and ``(kind, n, parameters)`` that
+    forgets it where a cell turns."""
+    zero = precision.real(0)
     if capillarity is NO_TENSION:
-        return jit(lambda now, n, parameters: now), jit(lambda tensions, kind, n, parameters: None)
-    last, ahead, tension = at[LAST_TENSION], at[TENSION_AHEAD], at[TENSION]
-    zero, sudden = precision.real(0), precision.real(SUDDEN)
+        return jit(lambda n, parameters: zero), jit(lambda kind, n, parameters: None)
+    last, ahead = at[LAST_TENSION], at[TENSION_AHEAD]
 
-    def extrapolated(now, n, parameters):
-        before, most = parameters[last][n], sudden * parameters[tension]
-        is_known = before != zero and abs(now - before) <= most
-        return now + (now - before) if is_known else now
+    def forget(kind, n, parameters):
+        if kind & TURNING:
+            parameters[last][n] = zero
 
-    def keep(tensions, kind, n, parameters):
-        parameters[last][n] = zero if kind & TURNING else tensions[0]
-        parameters[ahead][n] = tensions[1]
-
-    return jit(extrapolated), jit(keep)
+    return jit(lambda n, parameters: parameters[ahead][n]), jit(forget)
 
 
-def _held_node(lattice, precision, jit, at, scheme: Scheme):
+def _hold_node(lattice, precision, jit, at):
+    """Node function ``(n, parameters, (dry, wet), (gas, lift, tension), is_flat)`` that keeps at which density a dry
+    cell is held, or that a wet one is incomplete. ``dry, wet``: whether such cells are beside it; ``lift``: distance of
+    the surface times the body force along its normal."""
+    fill, support, density, real = at[FILL], at[SUPPORT], at[HELD], precision.real
+    zero, three, dry_below, not_held, incomplete = (real(x) for x in (0, 3, DRY, NOT_HELD, INCOMPLETE))
+
+    def hold(n, parameters, beside, pressures, is_flat):
+        (dry, wet), (gas, lift, tension), kept = beside, pressures, not_held
+        if parameters[fill][n] >= dry_below:
+            kept = incomplete if dry else not_held
+        elif wet and not is_flat:
+            kept = gas - (three * lift if 2 * parameters[support][n] > SUPPORTED else zero) + tension
+        parameters[density][n] = kept
+
+    return jit(hold)
+
+
+def _mass_node(lattice, precision, jit, at, scheme: Scheme):
     """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links; how
-    many neighbours are liquid or almost full, and openings; bits of those that are gas, are fluid, become shores."""
+    many neighbours are liquid or almost full, and openings; bits of those that are gas, are fluid, become shores; and
+    whether there are dry ones, and wet ones."""
     cell, mass, fill, real = at[CELL], at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     zero, dry_below, face_of = real(0), real(DRY), _face_node(lattice, precision, jit, at, scheme)
 
-    def held_of(arriving, leaving, neighbours, n, parameters):
+    def mass_of(arriving, leaving, neighbours, n, parameters):
         own, held = parameters[fill][n], parameters[mass][n]
-        n_liquid, n_open, through, gas, fluid, shores = 0, 0, zero, 0, 0, 0
+        n_liquid, n_open, through, gas, fluid, shores, dry, wet = 0, 0, zero, 0, 0, 0, False, False
         kinds = [0] * n_neighbours
         others = [zero] * n_neighbours
         for k in range(n_neighbours):
@@ -375,7 +402,7 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
             if kind & FLUID:
                 fluid |= 1 << k
             if kind & LIQUID:
-                n_liquid += 1
+                n_liquid, wet = n_liquid + 1, True
                 held += gained
                 if kind == LIQUID and own < dry_below:
                     shores |= 1 << k
@@ -383,14 +410,18 @@ def _held_node(lattice, precision, jit, at, scheme: Scheme):
                 share, given, is_borne = face_of(k, own, others[k], neighbours, parameters)
                 held += share * gained + given
                 n_liquid += is_borne
+                if others[k] < dry_below:
+                    dry = True
+                else:
+                    wet = True
             elif kind == OPENING:
                 n_open += 1
                 through += gained
             elif not kind & WALL:
                 gas |= 1 << k
-        return held + own * through, (n_liquid, n_open), (gas, fluid, shores)
+        return held + own * through, (n_liquid, n_open), (gas, fluid, shores), (dry, wet)
 
-    return jit(unroll(held_of))
+    return jit(unroll(mass_of))
 
 
 def _face_node(lattice, precision, jit, at, scheme: Scheme):
@@ -463,7 +494,8 @@ def link_node(precision, jit):
 
 def _plane_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, pushed)`` -> largest change of the density by what does not bear the
-    body force; distance of the surface from the centre of the cell, and its normal, 0 if they are not asked for."""
+    body force, distance of the surface from the centre of the cell, and its normal, 0 if they are not asked for;
+    whether the surface has no normal; and the distance times the body force along the normal that knows no walls."""
     fill, real = at[FILL], precision.real
     zero, heaviest, of_tension = real(0), real(HEAVIEST), real(OF_TENSION)
     normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
@@ -472,12 +504,15 @@ def _plane_node(lattice, precision, jit, at):
     def plane(neighbours, n, parameters, pushed):
         fx, fy, fz, tension = pushed
         most = heaviest * real(math.sqrt(fx * fx + fy * fy + fz * fz)) + of_tension * abs(tension)
+        nx, ny, nz = normal_of(neighbours, n, parameters)
+        if nx * nx + ny * ny + nz * nz == zero:
+            return (most, zero, zero, zero, zero), True, zero
+        place = distance_of(parameters[fill][n], nx, ny, nz)
+        lift = (fx * nx + fy * ny + fz * nz) * place
         if most > zero:
-            nx, ny, nz = normal_of(neighbours, n, parameters)
-            if nx * nx + ny * ny + nz * nz > zero:
-                nx, ny, nz = beside_walls(neighbours, n, parameters, (nx, ny, nz))
-                return most, distance_of(parameters[fill][n], nx, ny, nz), nx, ny, nz
-        return most, zero, zero, zero, zero
+            nx, ny, nz, place = beside_walls(neighbours, n, parameters, (nx, ny, nz), place)
+            return (most, place, nx, ny, nz), False, lift
+        return (most, zero, zero, zero, zero), False, lift
 
     return jit(plane)
 

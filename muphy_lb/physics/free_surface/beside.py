@@ -1,0 +1,57 @@
+"""Neighbours of an interface cell in which a surface is known, one after the other."""
+
+from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, WALL
+
+HARDLY = 1e-3  # share of liquid, or of gas, in a cell below which nothing is known of a surface in it
+
+
+def surfaces_beside_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, parameters)`` -> bit k set where a surface is known in neighbour k, the fillings of
+    all, and whether one of them is a wall."""
+    cell, fill, n_neighbours, real = at[CELL], at[FILL], lattice.q - 1, precision.real
+    zero, least, most = real(0), real(HARDLY), real(1 - HARDLY)
+
+    def surfaces_beside(neighbours, parameters):
+        found, walls = 0, 0
+        shares = [zero] * n_neighbours
+        for k in range(n_neighbours):
+            kind, shares[k] = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+            walls |= kind & WALL
+            if kind & INTERFACE and shares[k] > least and shares[k] < most:
+                found |= 1 << k
+        return found, shares, walls != 0
+
+    return jit(unroll(surfaces_beside))
+
+
+def first_of_node(lattice, precision, jit):
+    """Node function ``(bits, shares)`` -> the lowest bit that is set, its filling, and the vector of its link. In a
+    loop over set bits threads of a GPU that run side by side each take their own next neighbour."""
+    n_neighbours, zero, one = lattice.q - 1, precision.real(0), precision.real(1)
+    bit = tuple(1 << k for k in range(n_neighbours))
+    ahead, behind = (
+        tuple(sum(1 << k for k in range(n_neighbours) if lattice.c[k + 1, axis] == way) for axis in range(3))
+        for way in (1, -1)
+    )
+
+    def component(first, up, down):
+        if first & up:
+            return one
+        return -one if first & down else zero
+
+    component = jit(component)
+
+    def first_of(bits, shares):
+        first, share = bits & -bits, zero
+        for k in range(n_neighbours):
+            if first == bit[k]:
+                share = shares[k]
+        ex, ey, ez = (
+            component(first, ahead[0], behind[0]),
+            component(first, ahead[1], behind[1]),
+            component(first, ahead[2], behind[2]),
+        )
+        return first, share, (ex, ey, ez)
+
+    return jit(unroll(first_of))

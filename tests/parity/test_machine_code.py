@@ -1,0 +1,56 @@
+"""The large kernels stay small: a GPU fetches instructions from memory, too. Needs no GPU.
+
+Code that loops were unrolled into, or functions that were called at eighteen links, once came to 350 kB for one kernel
+of a free surface, which took half of a step before anybody looked.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.parity.cases import CANNOT_RUN
+
+pytestmark = pytest.mark.night
+
+MARGIN = 1.25
+SIZES = {
+    "exchange, none": (7_800, 168),
+    "completion, none": (4_850, 168),
+    "tension, paraboloid": (7_400, 128),
+    "exchange, paraboloid": (8_250, 168),
+    "completion, paraboloid": (5_000, 168),
+    "tension, contact-angle": (24_900, 128),
+    "exchange, contact-angle": (16_400, 168),
+    "completion, contact-angle": (5_000, 168),
+    "amounts, two fluids": (720, 56),
+    "normal, two fluids": (690, 40),
+    "tension, two fluids": (1_080, 64),
+}
+"""Instructions, and most registers, of kernels in single precision for compute capability 9.0 (2026-11-30)."""
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    """Instructions and registers by name of the kernel."""
+    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "tests.parity.machine_code"]
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=900)
+    if done.returncode == CANNOT_RUN:
+        pytest.skip(done.stdout.strip())
+    assert done.returncode == 0, done.stderr[-3000:]
+    return {each["name"]: each for each in json.loads(done.stdout)}
+
+
+def test_every_large_kernel_is_looked_at(kernels):
+    assert kernels.keys() == SIZES.keys()
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_machine_code_of_a_kernel_does_not_grow_unseen(kernels, name):
+    instructions, registers = SIZES[name]
+    assert 100 < kernels[name]["instructions"] <= MARGIN * instructions
+    assert 16 <= kernels[name]["registers"] <= registers
