@@ -19,7 +19,7 @@ from muphy_lb.engine.transfers import Probe
 from muphy_lb.geometry.search import distinct
 from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.model.model import Model
-from muphy_lb.operators import NOT_REFLECTED, PRESSURE, link_momentum, reflected_shares
+from muphy_lb.operators import NOT_REFLECTED, PRESSURE, link_momentum, plane_of, reflected_shares
 from muphy_lb.operators.relaxation import OMEGA
 from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.parallel.exchange import Halo
@@ -348,7 +348,7 @@ class BoundaryLinks:
             opening=array(links.boundary[order]),
             reflected=None,
             shares=array(self._shares().reshape(-1)),
-            inward=array(self._inward().reshape(-1)),
+            plane=array(self._planes(conditions).reshape(-1)),
             momentum=array(conditions.momentum[order].astype(self._backend.precision.real)),
             weight=array(self.weights[order]),
             kind=array(conditions.kind.astype(np.int64)),
@@ -385,15 +385,20 @@ class BoundaryLinks:
     def _shares(self) -> np.ndarray:
         """(n_openings, 5) of :func:`muphy_lb.operators.openings.reflected_shares` where planes reflect; elsewhere the
         condition reads the outgoing population alone."""
-        of_planes = reflected_shares(float(np.asarray(self._model.parameters[OMEGA])))
+        of_planes = reflected_shares(self._omega)
         shares = np.where(self._reflects[:, None], of_planes, NOT_REFLECTED)
         return shares.astype(self._backend.precision.real)
 
-    def _inward(self) -> np.ndarray:
-        """(n_openings, 3) normals into the fluid of the planes that reflect, and 0 elsewhere."""
-        openings = self._addresses.domain.part.nodes.openings[: self._n_openings]
-        normals = np.array([opening.normal for opening in openings]).reshape(-1, 3)
-        return np.where(self._reflects[:, None], np.rint(normals), 0.0).astype(self._backend.precision.real)
+    def _planes(self, conditions: LinkConditions) -> np.ndarray:
+        """(n_openings, 4) :func:`muphy_lb.operators.openings.plane_of` of planes with a pressure, and 0 elsewhere."""
+        openings, omega = self._addresses.domain.part.nodes.openings[: self._n_openings], self._omega
+        planes = np.array([plane_of(opening.normal, omega) for opening in openings]).reshape(-1, 4)
+        has_pressure = (conditions.kind == PRESSURE) & (not self._model.occupied)
+        return np.where(has_pressure[:, None], planes, 0.0).astype(self._backend.precision.real)
+
+    @property
+    def _omega(self) -> float:
+        return float(np.asarray(self._model.parameters[OMEGA]))
 
     def _momenta(self, conditions: LinkConditions) -> tuple:
         """The momentum of the links for either copy of the values: where profiles change their shape it follows from

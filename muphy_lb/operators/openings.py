@@ -55,6 +55,7 @@ VELOCITY = 0
 PRESSURE = 1
 # Of oblique planes: bounds of |gamma| / 2 w_q d, of the d up to which that is allowed, and of psi at a node [voxels^2].
 MOST_CHANGE, MOST_VISCOSITY, LEAST_PSI = 4.0, 0.3, 0.05
+AXIS_TOLERANCE = 1e-9
 
 
 def reflected_shares(omega: float) -> np.ndarray:
@@ -84,6 +85,15 @@ def oblique_shares(lattice, q: np.ndarray, omega: float, psi: tuple, place: np.n
     return -2.0 * lattice.w[q] * nu * np.clip(change, -most, most)
 
 
+def plane_of(normal: tuple, omega: float) -> np.ndarray:
+    """(4,) normal into the fluid, exact along an axis, and how much the velocity beyond an oblique plane differs from
+    the node's, in shares of it, per unit of gamma / w_q."""
+    nu, across = _relative_viscosity(omega), np.rint(normal)
+    if np.abs(normal - across).max() < AXIS_TOLERANCE:
+        return np.append(across, 0.0)
+    return np.append(normal, -1.0 / (6.0 * nu))
+
+
 def link_momentum(lattice, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
     """(L,) mass that enters through links q per unit velocity along ``direction`` ((L, 3)): -2 w_q c_q.d / cs2. Summed
     over the links of an opening with its inward normal it is the area of the opening in lattice units, since sum over
@@ -100,17 +110,20 @@ def openings(equilibrium: Equilibrium) -> Operator:
     :func:`reflection` makes of it; ``momentum`` comes from :func:`link_momentum`, or is gamma of a link into a plane
     with a pressure, else 0; ``inward``: (3, L) normal into the fluid of planes that reflect, else 0.
 
-    The node function ``incoming(outgoing, q, kind, value, momentum, inward, ux, uy, uz)`` takes and returns populations
+    The node function ``incoming(outgoing, q, kind, value, momentum, plane, ux, uy, uz)`` takes and returns populations
     in stored units, and ``value`` times their unit; ``momentum`` is a pure number, ``inward`` a tuple of three.
     """
 
-    def reference(outgoing, q, condition, momentum, inward, velocity, lattice):
-        kind, value = condition
+    def reference(outgoing, q, condition, momentum, plane, velocity, lattice):
+        (kind, value), inward = condition, plane[:3]
         weight = lattice.w[q]
         entering = added(inward * velocity)
         velocity = np.where(entering > 0.0, 0.5 * (velocity + inward * entering), velocity)
         both_ways = [equilibrium.populations(1 + value, sign * velocity, lattice) for sign in (1, -1)]
         even = 0.5 * (both_ways[0] + both_ways[1])[q, np.arange(q.size)]
+        beyond = np.where(entering > 0.0, 1.0 + momentum * plane[3] / weight, 1.0)
+        at_rest = weight * (1 + value)
+        even = at_rest + 0.5 * (1.0 + beyond * beyond) * (even - at_rest)
         towards = added(lattice.c[q, axis] * velocity[axis] for axis in range(3))
         by_pressure = -(outgoing - momentum * towards + weight) + 2 * even
         by_velocity = outgoing + weight + momentum * value
@@ -124,19 +137,22 @@ def openings(equilibrium: Equilibrium) -> Operator:
         no_force = (zero, zero, zero)
 
         @jit
-        def incoming(outgoing, q, kind, value, momentum, inward, ux, uy, uz):
+        def incoming(outgoing, q, kind, value, momentum, plane, ux, uy, uz):
             if kind == VELOCITY:
                 return outgoing + momentum * value
-            nx, ny, nz = inward
+            nx, ny, nz, per_gamma = plane
+            middle = one
             entering = nx * ux + ny * uy + nz * uz
             if entering > zero:
+                beyond = one + per_gamma * momentum / w[q]
+                middle = half * (one + beyond * beyond)
                 ux, uy, uz = half * (ux + nx * entering), half * (uy + ny * entering), half * (uz + nz * entering)
             r = inertia(value)
             xx, yy, zz, xy, yz, zx = second((value, ux, uy, uz, r * ux, r * uy, r * uz), no_force, one, zero)
             x, y, z = cx[q], cy[q], cz[q]
             along = x * (x * xx + y * xy) + y * (y * yy + z * yz) + z * (z * zz + x * zx)
             reflected = outgoing - momentum * (unit * (x * ux + y * uy + z * uz))
-            return two * w[q] * (value + nine_halves * (along - third * (xx + yy + zz))) - reflected
+            return two * w[q] * (value + middle * nine_halves * (along - third * (xx + yy + zz))) - reflected
 
         return incoming
 
@@ -214,7 +230,7 @@ def plane_density(equilibrium: Equilibrium) -> Operator:
         kind, value = condition_of_link
         nothing = np.zeros(q.size)
         at_density_1 = np.full(q.size, PRESSURE), nothing
-        nowhere = np.zeros((3, q.size))
+        nowhere = np.zeros((4, q.size))
         excess = -condition.reference(crossing, q, at_density_1, nothing, nowhere, velocity, lattice)
         return np.where(kind == PRESSURE, value, excess / (2 * lattice.w[q]))
 
@@ -226,7 +242,7 @@ def plane_density(equilibrium: Equilibrium) -> Operator:
         def deviation(crossing, q, kind, value, ux, uy, uz):
             if kind == PRESSURE:
                 return value
-            return -incoming(crossing, q, PRESSURE, zero, zero, (zero, zero, zero), ux, uy, uz) * per_weight[q]
+            return -incoming(crossing, q, PRESSURE, zero, zero, (zero, zero, zero, zero), ux, uy, uz) * per_weight[q]
 
         return deviation
 
