@@ -35,8 +35,14 @@ the link, by s inside the plane, has the pressure of the plane plus s times the 
 
     f_q' gains gamma c_q.u(x),    gamma = -2 w_q d [3 (psi(x + c_q) - psi(x)) + s / (c_q.n)] / psi(x),
 
-bounded (MOST_CHANGE), since more of it diverges. (Own derivation; a developed flow in a pipe keeps its gradient within
-0.5 % from a radius of 6 voxels on, and within 2 % in narrower ones.)
+bounded (MOST_CHANGE), since more of it diverges. Where fluid enters, the bracket's u is that of planes normal to an
+axis, and its part of second order, which a developed flow has half at x and half at x + c_q, gains the factor
+
+    (1 + r^2) / 2,    r = 1 - gamma / (6 w_q d),
+
+r the velocity beyond the plane over the node's; without it the plane leaves a stress along itself there, too. The
+ellipse has the axes of the opening and lies through the walls beside it. (Own derivation; benchmarks/notes/openings.md:
+a developed flow in a pipe keeps its gradient within 0.5 % from a radius of 6 voxels on, within 2 % in narrower ones.)
 
 The pressure of the plane is the one given; or what the links exchange with it, (f~_q + f_q') / 2 = w_q (rho - 1) + the
 rest of f^eq+, without the viscous stress, whose mean over a plane across a tube without slip at its wall is zero.
@@ -55,7 +61,7 @@ VELOCITY = 0
 PRESSURE = 1
 # Of oblique planes: bounds of |gamma| / 2 w_q d, of the d up to which that is allowed, and of psi at a node [voxels^2].
 MOST_CHANGE, MOST_VISCOSITY, LEAST_PSI = 4.0, 0.3, 0.05
-AXIS_TOLERANCE = 1e-9
+AXIS_TOLERANCE = 1e-9  # of components of a normal along an axis
 
 
 def reflected_shares(omega: float) -> np.ndarray:
@@ -86,12 +92,11 @@ def oblique_shares(lattice, q: np.ndarray, omega: float, psi: tuple, place: np.n
 
 
 def plane_of(normal: tuple, omega: float) -> np.ndarray:
-    """(4,) normal into the fluid, exact along an axis, and how much the velocity beyond an oblique plane differs from
-    the node's, in shares of it, per unit of gamma / w_q."""
-    nu, across = _relative_viscosity(omega), np.rint(normal)
-    if np.abs(normal - across).max() < AXIS_TOLERANCE:
-        return np.append(across, 0.0)
-    return np.append(normal, -1.0 / (6.0 * nu))
+    """(4,) normal into the fluid, exact along an axis, and (r - 1) w_q / gamma of an oblique plane, else 0."""
+    along_axis = np.rint(normal)
+    if np.abs(normal - along_axis).max() < AXIS_TOLERANCE:
+        return np.append(along_axis, 0.0)
+    return np.append(normal, -1.0 / (6.0 * _relative_viscosity(omega)))
 
 
 def link_momentum(lattice, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -108,10 +113,10 @@ def openings(equilibrium: Equilibrium) -> Operator:
     Reference: ``reference(outgoing, q, condition, momentum, inward, velocity, lattice)``, vectorised over links;
     ``condition`` is (kind, value), the value a velocity scale or rho_out - 1; ``outgoing`` is f~_q, or what
     :func:`reflection` makes of it; ``momentum`` comes from :func:`link_momentum`, or is gamma of a link into a plane
-    with a pressure, else 0; ``inward``: (3, L) normal into the fluid of planes that reflect, else 0.
+    with a pressure, else 0; ``plane``: (4, L) of :func:`plane_of` where there is a pressure, else 0.
 
     The node function ``incoming(outgoing, q, kind, value, momentum, plane, ux, uy, uz)`` takes and returns populations
-    in stored units, and ``value`` times their unit; ``momentum`` is a pure number, ``inward`` a tuple of three.
+    in stored units, and ``value`` times their unit; ``momentum`` is a pure number, ``plane`` a tuple of four.
     """
 
     def reference(outgoing, q, condition, momentum, plane, velocity, lattice):
