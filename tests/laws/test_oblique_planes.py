@@ -47,7 +47,7 @@ def gradient(direction: str, tau: float, lattice: str, streaming="pull") -> floa
     }
     given["lattice"]["walls"] = "central-linear"
     simulation = Solver(case_from_dict(given), SerialCommunicator(), nodes)
-    simulation.advance(round(300 / min(tau - 0.5, 0.5)))
+    simulation.advance(round(300 / min(tau - 0.5, 0.5)) * (4 if tau > 1.5 else 1))  # D3Q15 oscillates for long
     inlet, outlet = simulation.openings().values()
     assert inlet.flow_rate_m3_s == pytest.approx(outlet.flow_rate_m3_s, rel=1e-4)
     return middle_gradient(simulation, along, LENGTH) * LENGTH / DROP
