@@ -19,6 +19,8 @@ from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum, obliqu
 
 PARTS = 2.0**20  # of a voxel, the grid of places that whole voxels may be added to
 MOST_SCALED = 2.0  # area of an ellipse through walls over that of the voxels
+RANK = 1e-6  # singular value over the largest one below which walls do not tell a number
+LEAST_TILT, MOST_TILT = 0.03, 1.5  # tangents of the angles between a vessel and the normal of its opening that count
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class OpeningFrame:
     #: through the walls beside it or, if it has none, with its area; 0 along axes that are periodic
     ellipse: np.ndarray
     axis: np.ndarray  #: (3,) middle of the ellipse
+    along: np.ndarray  #: (3,) unit vector into the fluid along the vessel, as far as cut walls tell it; else the normal
     centre: np.ndarray  #: (3,) a point of its plane [voxels]
     has_walls: bool = True  #: whether a wall that does not slip is a neighbour along an axis of any of its nodes
 
@@ -96,7 +99,7 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
         own = np.unique(links.node[mine])
         walls = _wall_points(nodes, lattice, rim.voxel[own], table[:, own], opening.normal, slip)
         frame = replace(_frame(nodes, lattice, links, midpoint, number, mine), has_walls=len(walls) > 0)
-        found.append(_through(walls, frame) if plane_axes([opening])[0] < 0 else frame)
+        found.append(_through(walls, frame))
     return tuple(found)
 
 
@@ -118,18 +121,26 @@ def _wall_points(nodes: NodeList, lattice: Lattice, voxel, table: np.ndarray, no
 
 def _through(walls: np.ndarray, frame: OpeningFrame) -> OpeningFrame:
     """The frame with its ellipse moved and scaled to lie nearest to points (n, 3) of walls: a.M.a = a.b + c there by
-    least squares. It remains where these do not determine b and c, or are those of no such ellipse."""
+    least squares, and a.b' + c' more for each voxel inwards, which gives the direction of the vessel. What these do not
+    determine remains, and so does an ellipse that is none or far larger or smaller than before."""
     curvature, axes = np.linalg.eigh(frame.ellipse)
     is_bounded = curvature > AXIS_TOLERANCE * curvature.max()
     curvature, axes = curvature[is_bounded], axes[:, is_bounded]
     arm = (walls - frame.centroid) @ axes
-    columns = np.column_stack((np.ones(len(arm)), arm))
-    (square, *slope), _, rank, _ = np.linalg.lstsq(columns, (arm**2) @ curvature, rcond=None)
-    middle = 0.5 * np.array(slope) / curvature
-    square += float(middle**2 @ curvature)
-    if rank < columns.shape[1] or not 1.0 / MOST_SCALED < square < MOST_SCALED:
-        return frame
-    return replace(frame, ellipse=frame.ellipse / square, axis=frame.centroid + axes @ middle)
+    depth = (walls - frame.centroid) @ frame.normal
+    here = np.column_stack((np.ones(len(arm)), arm))
+    for columns in (np.hstack((here, depth[:, np.newaxis] * here)), here):
+        found, _, rank, _ = np.linalg.lstsq(columns, (arm**2) @ curvature, rcond=RANK)
+        middle = 0.5 * found[1 : here.shape[1]] / curvature
+        square = float(found[0] + middle**2 @ curvature)
+        if rank < columns.shape[1] or not 1.0 / MOST_SCALED < square < MOST_SCALED:
+            continue
+        frame = replace(frame, ellipse=frame.ellipse / square, axis=frame.centroid + axes @ middle)
+        aside = axes @ (0.5 * found[here.shape[1] + 1 :] / curvature) if columns is not here else np.zeros(3)
+        is_tilted = LEAST_TILT < np.linalg.norm(aside) < MOST_TILT
+        along = frame.normal + aside * is_tilted
+        return replace(frame, along=along / np.linalg.norm(along)) if is_tilted else frame
+    return frame
 
 
 def opening_areas_m2(nodes: NodeList | GeometryHeader, frames) -> dict[str, float]:
@@ -302,7 +313,7 @@ def _frame(nodes, lattice, links, midpoint, number, mine) -> OpeningFrame:
     moments = _second_moments(midpoint[mine] - centroid, momentum / momentum.sum(), normal, nodes.periodic)
     ellipse = _ellipse(moments, radius, lattice.dimension)
     centre = (np.array(opening.centre_m) - nodes.origin_m) / nodes.spacing_m
-    return OpeningFrame(area, centroid, normal, radius, middle, half_widths, conductance, ellipse, centroid, centre)
+    return OpeningFrame(area, centroid, normal, radius, middle, half_widths, conductance, ellipse, centroid, normal, centre)
 
 
 def _second_moments(arm: np.ndarray, weight: np.ndarray, normal: np.ndarray, periodic) -> np.ndarray:

@@ -145,6 +145,8 @@ class WallLinks:
 # numbers of order 1 over half a million links fit in 63 bits; those of weights have a scale of their own, to which
 # weights are rounded, so that their sums are exact.
 SUM_SCALE = 2.0**44
+# Of the angle between a vessel and the normal of its opening: beyond it K (operators/openings.py) does harm.
+COSINE_OF_INFLOW = 0.966
 # Of each opening: mass that entered, density deviations times weights, weights.
 N_SUMS = 3
 
@@ -166,6 +168,8 @@ class LinkConditions:
     #: by number of an opening whose profile changes its shape, (columns, links) mass that enters through each of its
     #: local links per unit of value and amplitude; the same number of columns on every rank
     profiles: Mapping[int, np.ndarray] = field(default_factory=dict)
+    #: (n_openings, 3) unit vectors into the fluid along which vessels leave their openings; None: those of the planes
+    along: np.ndarray | None = None
 
     @classmethod
     def of_none(cls) -> "LinkConditions":
@@ -347,7 +351,7 @@ class BoundaryLinks:
             incoming=None,
             opening=array(links.boundary[order]),
             reflected=None,
-            shares=array(self._shares().reshape(-1)),
+            shares=array(self._shares(conditions).reshape(-1)),
             plane=array(self._planes(conditions).reshape(-1)),
             momentum=array(conditions.momentum[order].astype(self._backend.precision.real)),
             weight=array(self.weights[order]),
@@ -382,17 +386,22 @@ class BoundaryLinks:
         axis = plane_axes(self._addresses.domain.part.nodes.openings)[: conditions.kind.size]
         return (conditions.kind == PRESSURE) & (axis >= 0) & (not self._model.occupied)
 
-    def _shares(self) -> np.ndarray:
+    def _shares(self, conditions: LinkConditions) -> np.ndarray:
         """(n_openings, 5) of :func:`muphy_lb.operators.openings.reflected_shares` where planes reflect; elsewhere the
         condition reads the outgoing population alone."""
         of_planes = reflected_shares(self._omega)
         shares = np.where(self._reflects[:, None], of_planes, NOT_REFLECTED)
+        normals = self._planes(conditions)[:, :3]
+        shares[np.abs(normals).max(axis=1, initial=0.0) < COSINE_OF_INFLOW, 4] = 0.0
         return shares.astype(self._backend.precision.real)
 
     def _planes(self, conditions: LinkConditions) -> np.ndarray:
         """(n_openings, 4) :func:`muphy_lb.operators.openings.plane_of` of planes with a pressure, and 0 elsewhere."""
         openings, omega = self._addresses.domain.part.nodes.openings[: self._n_openings], self._omega
         planes = np.array([plane_of(opening.normal, omega) for opening in openings]).reshape(-1, 4)
+        if conditions.along is not None:
+            is_tilted = ~np.isclose(conditions.along, planes[:, :3]).all(axis=1)
+            planes[is_tilted, :3] = conditions.along[is_tilted]
         has_pressure = (conditions.kind == PRESSURE) & (not self._model.occupied)
         return np.where(has_pressure[:, None], planes, 0.0).astype(self._backend.precision.real)
 
