@@ -313,7 +313,9 @@ def _frame(nodes, lattice, links, midpoint, number, mine) -> OpeningFrame:
     moments = _second_moments(midpoint[mine] - centroid, momentum / momentum.sum(), normal, nodes.periodic)
     ellipse = _ellipse(moments, radius, lattice.dimension)
     centre = (np.array(opening.centre_m) - nodes.origin_m) / nodes.spacing_m
-    return OpeningFrame(area, centroid, normal, radius, middle, half_widths, conductance, ellipse, centroid, normal, centre)
+    return OpeningFrame(
+        area, centroid, normal, radius, middle, half_widths, conductance, ellipse, centroid, normal, centre
+    )
 
 
 def _second_moments(arm: np.ndarray, weight: np.ndarray, normal: np.ndarray, periodic) -> np.ndarray:
