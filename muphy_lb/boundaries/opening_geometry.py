@@ -121,8 +121,8 @@ def _wall_points(nodes: NodeList, lattice: Lattice, voxel, table: np.ndarray, no
 
 def _through(walls: np.ndarray, frame: OpeningFrame) -> OpeningFrame:
     """The frame with its ellipse moved and scaled to lie nearest to points (n, 3) of walls: a.M.a = a.b + c there by
-    least squares, and a.b' + c' more for each voxel inwards, which gives the direction of the vessel. What these do not
-    determine remains, and so does an ellipse that is none or far larger or smaller than before."""
+    least squares, and a.b' + c' more for each voxel inwards, which gives the direction of the vessel. Numbers that
+    these do not tell, and ellipses that are none or far larger or smaller than before, change nothing."""
     curvature, axes = np.linalg.eigh(frame.ellipse)
     is_bounded = curvature > AXIS_TOLERANCE * curvature.max()
     curvature, axes = curvature[is_bounded], axes[:, is_bounded]

@@ -27,7 +27,8 @@ slows the whole flow. So f_q' gains there
 
 and the fluid beyond the plane has no velocity along it: u in the bracket has half of that of the node. A pair of
 links gains nothing in all, so that the mass through the plane is that of the bracket. The error left is of second order
-in the voxel. (Own derivation; benchmarks/notes/openings.md.)
+in the voxel. Where cut walls tell that the vessel leaves the plane at an angle, "along it" means across the vessel,
+and beyond 15 degrees there is no K. (Own derivation; benchmarks/notes/openings.md.)
 
 An oblique plane of normal n (into the fluid) has no such pairs. Beyond it the velocity is taken to be that of the node
 times psi(x + c_q) / psi(x), with the developed flow psi through an ellipse, whose Laplacian is -1; and the middle of
