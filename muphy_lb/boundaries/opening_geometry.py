@@ -132,13 +132,13 @@ def _through(walls: np.ndarray, frame: OpeningFrame) -> OpeningFrame:
     for columns in (np.hstack((here, depth[:, np.newaxis] * here)), here):
         found, _, rank, _ = np.linalg.lstsq(columns, (arm**2) @ curvature, rcond=RANK)
         middle = 0.5 * found[1 : here.shape[1]] / curvature
-        square = float(found[0] + middle**2 @ curvature)
+        square = float(_shiftable(found[0] + middle**2 @ curvature))
         if rank < columns.shape[1] or not 1.0 / MOST_SCALED < square < MOST_SCALED:
             continue
         frame = replace(frame, ellipse=frame.ellipse / square, axis=frame.centroid + axes @ middle)
         aside = axes @ (0.5 * found[here.shape[1] + 1 :] / curvature) if columns is not here else np.zeros(3)
         is_tilted = LEAST_TILT < np.linalg.norm(aside) < MOST_TILT
-        along = frame.normal + aside * is_tilted
+        along = frame.normal + _shiftable(aside)
         return replace(frame, along=along / np.linalg.norm(along)) if is_tilted else frame
     return frame
 
