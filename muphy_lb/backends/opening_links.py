@@ -17,6 +17,7 @@ def shares_of(links, k):
     return s[5 * k], s[5 * k + 1], s[5 * k + 2], s[5 * k + 3], s[5 * k + 4]
 
 
-def inward_of(links, k):
-    """The normal of opening k if it reflects."""
-    return links.inward[3 * k], links.inward[3 * k + 1], links.inward[3 * k + 2]
+def plane_of(links, k):
+    """The plane of opening k, if it has a pressure."""
+    p = links.plane
+    return p[4 * k], p[4 * k + 1], p[4 * k + 2], p[4 * k + 3]

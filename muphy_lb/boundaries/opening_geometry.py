@@ -18,6 +18,9 @@ from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum, oblique_shares
 
 PARTS = 2.0**20  # of a voxel, the grid of places that whole voxels may be added to
+MOST_SCALED = 2.0  # area of an ellipse through walls over that of the voxels
+RANK = 1e-6  # singular value over the largest one below which walls do not tell a number
+LEAST_TILT, MOST_TILT = 0.03, 1.5  # tangents of the angles between a vessel and the normal of its opening that count
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,11 @@ class OpeningFrame:
     middle: np.ndarray
     half_widths: np.ndarray
     conductance: float  #: sum of 2 w_q over its links, the mass that enters in a step per unit of density at the plane
-    #: (3, 3) matrix M of the ellipse a.M.a = 1 across the normal, a from the centroid, with the area of the opening and
-    #: the axes of its link midpoints; 0 along axes that are periodic
+    #: (3, 3) matrix M of the ellipse a.M.a = 1 across the normal, a from ``axis``, with the axes of its link midpoints,
+    #: through the walls beside it or, if it has none, with its area; 0 along axes that are periodic
     ellipse: np.ndarray
+    axis: np.ndarray  #: (3,) middle of the ellipse
+    along: np.ndarray  #: (3,) unit vector into the fluid along the vessel, as far as cut walls tell it; else the normal
     centre: np.ndarray  #: (3,) a point of its plane [voxels]
     has_walls: bool = True  #: whether a wall that does not slip is a neighbour along an axis of any of its nodes
 
@@ -91,17 +96,51 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
     found = []
     for number, opening in enumerate(nodes.openings):
         mine = np.flatnonzero(links.boundary == number)
-        has_walls = _has_walls(table[:, np.unique(links.node[mine])], opening.normal, lattice, slip)
-        found.append(replace(_frame(nodes, lattice, links, midpoint, number, mine), has_walls=has_walls))
+        own = np.unique(links.node[mine])
+        walls = _wall_points(nodes, lattice, rim.voxel[own], table[:, own], opening.normal, slip)
+        frame = replace(_frame(nodes, lattice, links, midpoint, number, mine), has_walls=len(walls) > 0)
+        found.append(_through(walls, frame))
     return tuple(found)
 
 
-def _has_walls(table: np.ndarray, normal, lattice: Lattice, slip) -> bool:
-    """Whether a wall that does not slip is a neighbour of any node of the opening with this normal, along an axis and
-    not inwards: nodes further inside are not in the (Q, n) table and look like walls."""
-    beside = (np.abs(lattice.c).sum(axis=1) == 1) & (lattice.c @ np.asarray(normal) < AXIS_TOLERANCE)
-    slippery = np.isin(table[beside], FIRST_WALL_LINK - np.array(slip, dtype=np.int64))
-    return bool((is_wall(table[beside]) & ~slippery).any())
+def _wall_points(nodes: NodeList, lattice: Lattice, voxel, table: np.ndarray, normal, slip) -> np.ndarray:
+    """(n, 3) where links from the nodes of an opening meet walls that do not slip. Nodes further inside are not in the
+    (Q, n) table and look like walls, so that links inwards count where the wall cuts them, others half-way, too."""
+    slippery = FIRST_WALL_LINK - np.array(slip, dtype=np.int64)
+    cuts = None if nodes.cuts is None else cuts_of(nodes.cuts, np.sort(voxel))
+    found = [np.zeros((0, 3))]
+    for q in range(1, lattice.q):
+        at_wall = voxel[is_wall(table[q]) & ~np.isin(table[q], slippery)]
+        distance = np.full(at_wall.size, np.nan) if cuts is None else cuts.of(at_wall, lattice.c[q])
+        if lattice.c[q] @ np.asarray(normal) < AXIS_TOLERANCE:
+            distance = np.where(np.isnan(distance), HALF, distance)
+        points = voxel_coordinates(at_wall, nodes.shape) + np.multiply.outer(distance, lattice.c[q])
+        found.append(points[~np.isnan(distance)])
+    return np.concatenate(found)
+
+
+def _through(walls: np.ndarray, frame: OpeningFrame) -> OpeningFrame:
+    """The frame with its ellipse moved and scaled to lie nearest to points (n, 3) of walls: a.M.a = a.b + c there by
+    least squares, and a.b' + c' more for each voxel inwards, which gives the direction of the vessel. Numbers that
+    these do not tell, and ellipses that are none or far larger or smaller than before, change nothing."""
+    curvature, axes = np.linalg.eigh(frame.ellipse)
+    is_bounded = curvature > AXIS_TOLERANCE * curvature.max()
+    curvature, axes = curvature[is_bounded], axes[:, is_bounded]
+    arm = (walls - frame.centroid) @ axes
+    depth = (walls - frame.centroid) @ frame.normal
+    here = np.column_stack((np.ones(len(arm)), arm))
+    for columns in (np.hstack((here, depth[:, np.newaxis] * here)), here):
+        found, _, rank, _ = np.linalg.lstsq(columns, (arm**2) @ curvature, rcond=RANK)
+        middle = 0.5 * found[1 : here.shape[1]] / curvature
+        square = float(_shiftable(found[0] + middle**2 @ curvature))
+        if rank < columns.shape[1] or not 1.0 / MOST_SCALED < square < MOST_SCALED:
+            continue
+        frame = replace(frame, ellipse=frame.ellipse / square, axis=frame.centroid + axes @ middle)
+        aside = axes @ (0.5 * found[here.shape[1] + 1 :] / curvature) if columns is not here else np.zeros(3)
+        is_tilted = LEAST_TILT < np.linalg.norm(aside) < MOST_TILT
+        along = frame.normal + _shiftable(aside)
+        return replace(frame, along=along / np.linalg.norm(along)) if is_tilted else frame
+    return frame
 
 
 def opening_areas_m2(nodes: NodeList | GeometryHeader, frames) -> dict[str, float]:
@@ -164,8 +203,8 @@ def oblique_weights(nodes, lattice: Lattice, links: LinkRecords, openings: tuple
             continue
         mine = links.boundary == number
         q, x = links.q[mine], voxel_coordinates(links.voxel[mine], nodes.shape)
-        centroid = _shiftable(frame.centroid)
-        ends = x - centroid, x + lattice.c[q] - centroid
+        axis = _shiftable(frame.axis)
+        ends = x - axis, x + lattice.c[q] - axis
         psi = tuple((1.0 - _square(frame.ellipse, arm)) / (2.0 * np.trace(frame.ellipse)) for arm in ends)
         centre = _shiftable(frame.centre)
         across = np.array([_along(arm, frame.normal) for arm in (lattice.c[q], x + 0.5 * lattice.c[q] - centre)])
@@ -274,7 +313,9 @@ def _frame(nodes, lattice, links, midpoint, number, mine) -> OpeningFrame:
     moments = _second_moments(midpoint[mine] - centroid, momentum / momentum.sum(), normal, nodes.periodic)
     ellipse = _ellipse(moments, radius, lattice.dimension)
     centre = (np.array(opening.centre_m) - nodes.origin_m) / nodes.spacing_m
-    return OpeningFrame(area, centroid, normal, radius, middle, half_widths, conductance, ellipse, centre)
+    return OpeningFrame(
+        area, centroid, normal, radius, middle, half_widths, conductance, ellipse, centroid, normal, centre
+    )
 
 
 def _second_moments(arm: np.ndarray, weight: np.ndarray, normal: np.ndarray, periodic) -> np.ndarray:

@@ -19,7 +19,7 @@ from muphy_lb.engine.transfers import Probe
 from muphy_lb.geometry.search import distinct
 from muphy_lb.lattice.layout import WARP, whole
 from muphy_lb.model.model import Model
-from muphy_lb.operators import NOT_REFLECTED, PRESSURE, link_momentum, reflected_shares
+from muphy_lb.operators import NOT_REFLECTED, PRESSURE, link_momentum, plane_of, reflected_shares
 from muphy_lb.parallel.choice import HaloConnector
 from muphy_lb.parallel.exchange import Halo
 from muphy_lb.parallel.task import ON_EDGE, Task
@@ -144,6 +144,8 @@ class WallLinks:
 # numbers of order 1 over half a million links fit in 63 bits; those of weights have a scale of their own, to which
 # weights are rounded, so that their sums are exact.
 SUM_SCALE = 2.0**44
+# Of the angle between a vessel and the normal of its opening: beyond it K (operators/openings.py) does harm.
+COSINE_OF_INFLOW = 0.966
 # Of each opening: mass that entered, density deviations times weights, weights.
 N_SUMS = 3
 
@@ -165,6 +167,8 @@ class LinkConditions:
     #: by number of an opening whose profile changes its shape, (columns, links) mass that enters through each of its
     #: local links per unit of value and amplitude; the same number of columns on every rank
     profiles: Mapping[int, np.ndarray] = field(default_factory=dict)
+    #: (n_openings, 3) unit vectors into the fluid along which vessels leave their openings; None: those of the planes
+    along: np.ndarray | None = None
 
     @classmethod
     def of_none(cls) -> "LinkConditions":
@@ -346,8 +350,8 @@ class BoundaryLinks:
             incoming=None,
             opening=array(links.boundary[order]),
             reflected=None,
-            shares=array(self._shares().reshape(-1)),
-            inward=array(self._inward().reshape(-1)),
+            shares=array(self._shares(conditions).reshape(-1)),
+            plane=array(self._planes(conditions).reshape(-1)),
             momentum=array(conditions.momentum[order].astype(self._backend.precision.real)),
             weight=array(self.weights[order]),
             kind=array(conditions.kind.astype(np.int64)),
@@ -381,18 +385,24 @@ class BoundaryLinks:
         axis = plane_axes(self._addresses.domain.part.nodes.openings)[: conditions.kind.size]
         return (conditions.kind == PRESSURE) & (axis >= 0) & (not self._model.occupied)
 
-    def _shares(self) -> np.ndarray:
+    def _shares(self, conditions: LinkConditions) -> np.ndarray:
         """(n_openings, 5) of :func:`muphy_lb.operators.openings.reflected_shares` where planes reflect; elsewhere the
         condition reads the outgoing population alone."""
         of_planes = reflected_shares(self._model.plane_rate)
         shares = np.where(self._reflects[:, None], of_planes, NOT_REFLECTED)
+        normals = self._planes(conditions)[:, :3]
+        shares[np.abs(normals).max(axis=1, initial=0.0) < COSINE_OF_INFLOW, 4] = 0.0
         return shares.astype(self._backend.precision.real)
 
-    def _inward(self) -> np.ndarray:
-        """(n_openings, 3) normals into the fluid of the planes that reflect, and 0 elsewhere."""
-        openings = self._addresses.domain.part.nodes.openings[: self._n_openings]
-        normals = np.array([opening.normal for opening in openings]).reshape(-1, 3)
-        return np.where(self._reflects[:, None], np.rint(normals), 0.0).astype(self._backend.precision.real)
+    def _planes(self, conditions: LinkConditions) -> np.ndarray:
+        """(n_openings, 4) :func:`muphy_lb.operators.openings.plane_of` of planes with a pressure, and 0 elsewhere."""
+        openings, omega = self._addresses.domain.part.nodes.openings[: self._n_openings], self._model.plane_rate
+        planes = np.array([plane_of(opening.normal, omega) for opening in openings]).reshape(-1, 4)
+        if conditions.along is not None:
+            is_tilted = ~np.isclose(conditions.along, planes[:, :3]).all(axis=1)
+            planes[is_tilted, :3] = conditions.along[is_tilted]
+        has_pressure = (conditions.kind == PRESSURE) & (not self._model.occupied)
+        return np.where(has_pressure[:, None], planes, 0.0).astype(self._backend.precision.real)
 
     def _momenta(self, conditions: LinkConditions) -> tuple:
         """The momentum of the links for either copy of the values: where profiles change their shape it follows from

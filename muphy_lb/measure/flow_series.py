@@ -5,7 +5,6 @@ from functools import partial
 from math import nan
 from pathlib import Path
 
-from muphy_lb.domain.links import plane_axes
 from muphy_lb.geometry.voxels import opening_title
 from muphy_lb.measure.flow_view import FlowView, on_root
 from muphy_lb.measure.observer import Observer
@@ -15,12 +14,9 @@ from muphy_lb.output.series import CsvSeries
 from muphy_lb.parallel import agreed_on_root
 
 OPENING_QUANTITIES = {"flow_rate_m3_s": "flow rate [m3/s]", "pressure_pa": "pressure [Pa]"}
-DEVELOPED_REYNOLDS = 10.0
-"""Reynolds number of an oblique opening with a pressure up to which a developed flow enters nearly unchanged: a tube of
-three diameters has 17 % less flow than Poiseuille's at 100."""
 DEVELOPED_CELL_REYNOLDS = 3.0
-"""Reynolds number of a voxel, with the mean velocity, up to which it does so by a plane normal to an axis: there 1 to
-2 % of the flow are lost at 2, up to 8 % at 6."""
+"""Reynolds number of a voxel, with the mean velocity, up to which a developed flow enters through a pressure nearly
+unchanged: 1 to 2 % of it are lost at 2, up to 8 % at 6."""
 WALL_QUANTITIES = (
     *(f"force_{axis}_n" for axis in "xyz"),
     *(f"torque_{axis}_n_m" for axis in "xyz"),
@@ -113,22 +109,15 @@ class OpeningSeries(SeriesObserver):
     def _entrances(self, states: Mapping) -> Iterator[str]:
         view, remedy = self._view, "give velocity_m_s or flow_rate_m3_s and a profile where a developed flow is meant"
         per_length = 0.0 if view.fluid.equilibrium.is_linear else 1.0 / view.case.fluid.viscosity_m2_s
-        for opening, condition, frame in zip(view.header.openings, view.conditions, view.frames, strict=True):
+        for opening, condition in zip(view.header.openings, view.conditions, strict=True):
             state = states[opening.name]
             entering = state["flow_rate_m3_s"] * (1.0 if opening.kind == "inlet" else -1.0)
             of_voxel = entering / state["area_m2"] * view.header.spacing_m * per_length
-            reynolds, lets_in = 2.0 * frame.radius * of_voxel, f"warning: {opening.name} lets fluid in by its pressure"
-            is_oblique = plane_axes([opening])[0] < 0
-            if condition.kind == PRESSURE and is_oblique and reynolds > DEVELOPED_REYNOLDS:
+            if condition.kind == PRESSURE and of_voxel > DEVELOPED_CELL_REYNOLDS:
                 yield (
-                    f"{lets_in} at a Reynolds number of {reynolds:.3g} through an oblique plane: it enters with a"
-                    " flatter profile than a developed flow has, which forms inside and costs pressure; let the opening"
-                    f" lie normal to an axis, or {remedy}"
-                )
-            elif condition.kind == PRESSURE and not is_oblique and of_voxel > DEVELOPED_CELL_REYNOLDS:
-                yield (
-                    f"{lets_in} at a Reynolds number of a voxel of {of_voxel:.3g}: a developed flow loses about 1 % for"
-                    f" each unit of it on its way in; make geometry.spacing_m smaller, or {remedy}"
+                    f"warning: {opening.name} lets fluid in by its pressure at a Reynolds number of a voxel of"
+                    f" {of_voxel:.3g}: a developed flow loses about 1 % for each unit of it on its way in; make"
+                    f" geometry.spacing_m smaller, or {remedy}"
                 )
 
     def section(self, summary: Mapping) -> ReportPart:

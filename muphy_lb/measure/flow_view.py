@@ -301,6 +301,10 @@ class MeasuredPhysics:
         """Reasons to expect that the run may diverge, or that its result may be wrong, one sentence each."""
         return ()
 
+    def causes(self) -> tuple[str, ...]:
+        """Of its warnings, and of what they leave out, what may be why a flow has diverged."""
+        return self.warnings()
+
     def monitored(self, view: FlowView) -> dict[str, Callable[[], dict[str, float]]]:
         """Functions that measure its ``MONITORED`` quantities, as numbers by name; the calls are collective, their
         results are used on rank 0."""

@@ -53,6 +53,7 @@ from muphy_lb.operators.openings import (
     oblique_shares,
     openings,
     plane_density,
+    plane_of,
     reflected_shares,
     reflection,
 )
@@ -129,6 +130,7 @@ __all__ = [
     "plane_density",
     "oblique_shares",
     "NOT_REFLECTED",
+    "plane_of",
     "reflected_shares",
     "reflection",
     "positions",

@@ -28,7 +28,8 @@ slows the whole flow. So f_q' gains there
 
 and the fluid beyond the plane has no velocity along it: u in the bracket has half of that of the node. A pair of
 links gains nothing in all, so that the mass through the plane is that of the bracket. The error left is of second order
-in the voxel. (Own derivation; benchmarks/notes/openings.md.)
+in the voxel. Where cut walls tell that the vessel leaves the plane at an angle, "along it" means across the vessel,
+and beyond 15 degrees there is no K. (Own derivation; benchmarks/notes/openings.md.)
 
 An oblique plane of normal n (into the fluid) has no such pairs. Beyond it the velocity is taken to be that of the node
 times psi(x + c_q) / psi(x), with the developed flow psi through an ellipse, whose Laplacian is -1; and the middle of
@@ -36,8 +37,14 @@ the link, by s inside the plane, has the pressure of the plane plus s times the 
 
     f_q' gains gamma c_q.u(x),    gamma = -2 w_q d [3 (psi(x + c_q) - psi(x)) + s / (c_q.n)] / psi(x),
 
-bounded (MOST_CHANGE), since more of it diverges. (Own derivation; a developed flow in a pipe keeps its gradient within
-0.5 % from a radius of 6 voxels on, and within 2 % in narrower ones.)
+bounded (MOST_CHANGE), since more of it diverges. Where fluid enters, the bracket's u is that of planes normal to an
+axis, and its part of second order, which a developed flow has half at x and half at x + c_q, gains the factor
+
+    (1 + r^2) / 2,    r = 1 - gamma / (6 w_q d),
+
+r the velocity beyond the plane over the node's; without it the plane leaves a stress along itself there, too. The
+ellipse has the axes of the opening and lies through the walls beside it. (Own derivation; benchmarks/notes/openings.md:
+a developed flow in a pipe keeps its gradient within 0.5 % from a radius of 6 voxels on, within 2 % in narrower ones.)
 
 The pressure of the plane is the one given; or what the links exchange with it, (f~_q + f_q') / 2 = w_q (rho - 1) + the
 rest of f^eq+, without the viscous stress, whose mean over a plane across a tube without slip at its wall is zero.
@@ -56,6 +63,7 @@ VELOCITY = 0
 PRESSURE = 1
 # Of oblique planes: bounds of |gamma| / 2 w_q d, of the d up to which that is allowed, and of psi at a node [voxels^2].
 MOST_CHANGE, MOST_VISCOSITY, LEAST_PSI = 4.0, 0.3, 0.05
+AXIS_TOLERANCE = 1e-9  # of components of a normal along an axis
 
 
 def reflected_shares(omega: float) -> np.ndarray:
@@ -85,6 +93,14 @@ def oblique_shares(lattice, q: np.ndarray, omega: float, psi: tuple, place: np.n
     return -2.0 * lattice.w[q] * nu * np.clip(change, -most, most)
 
 
+def plane_of(normal: tuple, omega: float) -> np.ndarray:
+    """(4,) normal into the fluid, exact along an axis, and (r - 1) w_q / gamma of an oblique plane, else 0."""
+    along_axis = np.rint(normal)
+    if np.abs(normal - along_axis).max() < AXIS_TOLERANCE:
+        return np.append(along_axis, 0.0)
+    return np.append(normal, -1.0 / (6.0 * _relative_viscosity(omega)))
+
+
 def link_momentum(lattice, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
     """(L,) mass that enters through links q per unit velocity along ``direction`` ((L, 3)): -2 w_q c_q.d / cs2. Summed
     over the links of an opening with its inward normal it is the area of the opening in lattice units, since sum over
@@ -99,19 +115,22 @@ def openings(equilibrium: Equilibrium) -> Operator:
     Reference: ``reference(outgoing, q, condition, momentum, inward, velocity, lattice)``, vectorised over links;
     ``condition`` is (kind, value), the value a velocity scale or rho_out - 1; ``outgoing`` is f~_q, or what
     :func:`reflection` makes of it; ``momentum`` comes from :func:`link_momentum`, or is gamma of a link into a plane
-    with a pressure, else 0; ``inward``: (3, L) normal into the fluid of planes that reflect, else 0.
+    with a pressure, else 0; ``plane``: (4, L) of :func:`plane_of` where there is a pressure, else 0.
 
-    The node function ``incoming(outgoing, q, kind, value, momentum, inward, ux, uy, uz)`` takes and returns populations
-    in stored units, and ``value`` times their unit; ``momentum`` is a pure number, ``inward`` a tuple of three.
+    The node function ``incoming(outgoing, q, kind, value, momentum, plane, ux, uy, uz)`` takes and returns populations
+    in stored units, and ``value`` times their unit; ``momentum`` is a pure number, ``plane`` a tuple of four.
     """
 
-    def reference(outgoing, q, condition, momentum, inward, velocity, lattice):
-        kind, value = condition
+    def reference(outgoing, q, condition, momentum, plane, velocity, lattice):
+        (kind, value), inward = condition, plane[:3]
         weight = lattice.w[q]
         entering = added(inward * velocity)
         velocity = np.where(entering > 0.0, 0.5 * (velocity + inward * entering), velocity)
         both_ways = [equilibrium.populations(1 + value, sign * velocity, lattice) for sign in (1, -1)]
         even = 0.5 * (both_ways[0] + both_ways[1])[q, np.arange(q.size)]
+        beyond = np.where(entering > 0.0, 1.0 + momentum * plane[3] / weight, 1.0)
+        at_rest = weight * (1 + value)
+        even = at_rest + 0.5 * (1.0 + beyond * beyond) * (even - at_rest)
         towards = added(lattice.c[q, axis] * velocity[axis] for axis in range(3))
         by_pressure = -(outgoing - momentum * towards + weight) + 2 * even
         by_velocity = outgoing + weight + momentum * value
@@ -125,19 +144,22 @@ def openings(equilibrium: Equilibrium) -> Operator:
         no_force = (zero, zero, zero)
 
         @jit
-        def incoming(outgoing, q, kind, value, momentum, inward, ux, uy, uz):
+        def incoming(outgoing, q, kind, value, momentum, plane, ux, uy, uz):
             if kind == VELOCITY:
                 return outgoing + momentum * value
-            nx, ny, nz = inward
+            nx, ny, nz, per_gamma = plane
+            middle = one
             entering = nx * ux + ny * uy + nz * uz
             if entering > zero:
+                beyond = one + per_gamma * momentum / w[q]
+                middle = half * (one + beyond * beyond)
                 ux, uy, uz = half * (ux + nx * entering), half * (uy + ny * entering), half * (uz + nz * entering)
             r = inertia(value)
             xx, yy, zz, xy, yz, zx = second((value, ux, uy, uz, r * ux, r * uy, r * uz), no_force, one, zero)
             x, y, z = cx[q], cy[q], cz[q]
             along = x * (x * xx + y * xy) + y * (y * yy + z * yz) + z * (z * zz + x * zx)
             reflected = outgoing - momentum * (unit * (x * ux + y * uy + z * uz))
-            return two * w[q] * (value + nine_halves * (along - third * (xx + yy + zz))) - reflected
+            return two * w[q] * (value + middle * nine_halves * (along - third * (xx + yy + zz))) - reflected
 
         return incoming
 
@@ -215,7 +237,7 @@ def plane_density(equilibrium: Equilibrium) -> Operator:
         kind, value = condition_of_link
         nothing = np.zeros(q.size)
         at_density_1 = np.full(q.size, PRESSURE), nothing
-        nowhere = np.zeros((3, q.size))
+        nowhere = np.zeros((4, q.size))
         excess = -condition.reference(crossing, q, at_density_1, nothing, nowhere, velocity, lattice)
         return np.where(kind == PRESSURE, value, excess / (2 * lattice.w[q]))
 
@@ -227,7 +249,7 @@ def plane_density(equilibrium: Equilibrium) -> Operator:
         def deviation(crossing, q, kind, value, ux, uy, uz):
             if kind == PRESSURE:
                 return value
-            return -incoming(crossing, q, PRESSURE, zero, zero, (zero, zero, zero), ux, uy, uz) * per_weight[q]
+            return -incoming(crossing, q, PRESSURE, zero, zero, (zero, zero, zero, zero), ux, uy, uz) * per_weight[q]
 
         return deviation
 

@@ -251,6 +251,8 @@ class Preparation:
         self._at_links, self.n_fallback_links = link_conditions(
             self.domain, (weights, shapes), self.conditions, (case.lattice, *regime), motions, self.communicator
         )
+        if self.frames:
+            self._at_links = replace(self._at_links, along=np.array([frame.along for frame in self.frames]))
         self._schedule = build_schedule(case, self.header, self.conditions, driving, self.units, self.model.courses)
 
     def _model(self, force, force_operator) -> Model:

@@ -54,7 +54,7 @@ def _describe(view: FlowView, speed: float, _number: int, voxel: int, rank: int)
         what = f"the Mach number is {speed / sqrt(cs2):.2g} (allowed: {case.run.max_mach:g})"
     whose = f", on rank {rank}" if view.communicator.size > 1 else ""
     fastest = numerics.mach * sqrt(cs2) if numerics.mach else None
-    causes = [text for physics in view.physics for text in physics.warnings()]
+    causes = [text for physics in view.physics for text in physics.causes()]
     causes.append(cause_and_remedy(case, numerics.units, fastest, numerics.reference_velocity_m_s, cs2))
     return (
         f"the run diverged at step {view.step_number}: {what} at voxel ({x}, {y}, {z}), x = ({place}) m{whose};"

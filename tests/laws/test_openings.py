@@ -286,11 +286,11 @@ def test_the_compiled_condition_is_the_specified_one(lattice, kind):
     n = 40
     q, kinds, value = rng.integers(1, lattice.q, n), np.full(n, kind), rng.uniform(-0.1, 0.1, n)
     outgoing, momentum, velocity = rng.normal(size=n), rng.normal(size=n), rng.uniform(-0.1, 0.1, (3, n))
-    inward = np.eye(3)[rng.integers(0, 3, n)].T * rng.integers(0, 2, n)
-    specified = openings(COMPRESSIBLE).reference(outgoing, q, (kinds, value), momentum, inward, velocity, lattice)
+    plane = np.vstack((rng.normal(size=(3, n)), -rng.uniform(size=n))) * rng.integers(0, 2, n)
+    specified = openings(COMPRESSIBLE).reference(outgoing, q, (kinds, value), momentum, plane, velocity, lattice)
     incoming = openings(COMPRESSIBLE).compile(lattice, FP64, lambda function: function)
-    rows = zip(outgoing, q, kinds, value, momentum, inward.T, *velocity, strict=True)
-    assert np.abs([incoming(*row) for row in rows] - specified).max() < 1e-15
+    rows = zip(outgoing, q, kinds, value, momentum, plane.T, *velocity, strict=True)
+    assert np.abs([incoming(*row) for row in rows] - specified).max() < 1e-13
 
 
 @LATTICES

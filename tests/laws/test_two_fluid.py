@@ -618,14 +618,18 @@ def test_the_lighter_fluids_advised_for_fast_interfaces_are_not_warned_of():
         fluid = {"density_kg_m3": density, "kinematic_viscosity_m2_s": viscosity}
         two_fluid = {"kinematic_viscosity_m2_s": viscosity, "interfacial_tension_n_m": 0.05}
         solver = Solver(smallest("two_fluid", fluid=fluid, two_fluid=two_fluid, lattice={"time_step_s": time_step_s}))
+        causes.append([text for physics in solver.physics for text in physics.causes()])
         return [text for physics in solver.physics for text in physics.warnings()]
 
+    causes: list[list[str]] = []
     (told,) = warned(1.0, 0.01, 1.0)
     density, times, time_step_s = (
         float(re.search(rf"{key} ?=?\s?([\d.e+-]+)", told)[1]) for key in ("density_kg_m3", "times", "time_step_s")
     )
     assert times == pytest.approx(1.0 / density, rel=0.01)
     assert warned(density, 0.01 * times, time_step_s) == []
+    assert causes == [[told.replace("above 3 ", "above 0.5 ")], []]
+    assert warned(1.0, 0.02, 1.0) == [] and "give fluid.density_kg_m3" in causes[-1][0]  # of a flow that has diverged
 
 
 def test_pictures_show_the_nodes_of_either_fluid():

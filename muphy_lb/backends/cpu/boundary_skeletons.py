@@ -15,8 +15,8 @@ from muphy_lb.base.precision import FP64
 from muphy_lb.domain import ROW, WARP
 from muphy_lb.operators.unroll import unroll
 
-leaving_beside, shares_of, inward_of = map(
-    node_jit, (opening_links.leaving_beside, opening_links.shares_of, opening_links.inward_of)
+leaving_beside, shares_of, plane_of = map(
+    node_jit, (opening_links.leaving_beside, opening_links.shares_of, opening_links.plane_of)
 )
 
 
@@ -44,8 +44,8 @@ def links(openings_operator, node_operator, reflection_operator, lattice, precis
                 kind, value = links.kind[k], unit * links.value[k]
                 leaving = leaving_beside(buffer, links, link, n_links, real)
                 shares, q, momentum = shares_of(links, k), links.q[link], links.momentum[link]
-                inward, leaving = inward_of(links, k), reflected(leaving, shares, q, value)
-                target[links.incoming[link]] = condition(leaving, q, kind, value, momentum, inward, ux, uy, uz)
+                plane, leaving = plane_of(links, k), reflected(leaving, shares, q, value)
+                target[links.incoming[link]] = condition(leaving, q, kind, value, momentum, plane, ux, uy, uz)
 
     return skeleton
 
@@ -71,8 +71,8 @@ def link_fluxes(operators, lattice, precision, computes_entering):
                 k = links.opening[link]
                 kind, value = links.kind[k], unit * links.value[k]
                 if computes_entering:
-                    momentum, inward = links.momentum[link], inward_of(links, k)
-                    entering = storage(condition(leaving, links.q[link], kind, value, momentum, inward, ux, uy, uz))
+                    momentum, plane = links.momentum[link], plane_of(links, k)
+                    entering = storage(condition(leaving, links.q[link], kind, value, momentum, plane, ux, uy, uz))
                     entering = leaving if is_closed else entering
                 flux[link] = np.float64(entering) * per_unit - np.float64(leaving) * per_unit
                 both = real(leaving) + real(entering)

@@ -362,9 +362,13 @@ class TwoFluid(Physics):
 
     def warnings(self) -> tuple[str, ...]:
         """Pores that are too narrow for interfaces, and interfaces that are too fast for narrow pores."""
-        return tuple(self._warnings())
+        return tuple(self._warnings(FASTEST))
 
-    def _warnings(self) -> Iterator[str]:
+    def causes(self) -> tuple[str, ...]:
+        """The same where the flow has diverged, which interfaces slower than those of a warning may have caused."""
+        return tuple(self._warnings(ADVISED))
+
+    def _warnings(self, fastest: float) -> Iterator[str]:
         if self._narrow > NARROW_SHARE:
             yield (
                 f"{self._narrow:.0%} of the pores are at most {NO_ROOM} voxels wide, as is an interface of two fluids,"
@@ -372,12 +376,12 @@ class TwoFluid(Physics):
                 " geometry.options.divide = 2)"
             )
         speed = self.tension / min(self.viscosities)
-        if speed <= FASTEST:
+        if speed <= fastest * (1.0 + ROUNDING):
             return
         lighter = (ADVISED / speed) ** 2
         density, time_step_s = self._density_kg_m3 * lighter, self._time_step_s * lighter**0.5
         yield (
-            f"the interfacial tension over the viscosity is {speed:.2g} voxels a time step: above {FASTEST:g}"
+            f"the interfacial tension over the viscosity is {speed:.2g} voxels a time step: above {fastest:g}"
             " interfaces in pores of a few voxels may be too fast to be computed; the density does not matter to a flow"
             f" that creeps: give fluid.density_kg_m3 = {density:.3g}, both kinematic viscosities and"
             f" flow.acceleration_m_s2 times {1.0 / lighter:.3g} (so that dynamic viscosities, forces, pressures stay),"

@@ -29,7 +29,7 @@ import numpy as np
 from muphy_lb.base.narrow import triple
 from muphy_lb.base.registry import offered, packages
 from muphy_lb.base.units import CS2
-from muphy_lb.boundaries.opening_geometry import OpeningFrame
+from muphy_lb.boundaries.opening_geometry import PRESSURE, Condition, OpeningFrame
 from muphy_lb.case.case import Case
 from muphy_lb.case.usual import Setting, Usual, about, encloses_all, is_far, lengths, outside, values_at
 from muphy_lb.geometry.limits import shown
@@ -71,6 +71,36 @@ def resolution_warnings(openings: Sequence[Opening], frames: Sequence[OpeningFra
             )
 
 
+def force_warnings(case: Case, header: GeometryHeader, conditions: Sequence[Condition], frames) -> Iterator[str]:
+    """A warning of every opening with one pressure along which a uniform force acts, where a fluid at rest has more
+    than one; ``conditions``, ``frames``: of all openings."""
+    along = np.where(header.periodic, 0.0, case.flow.acceleration_m_s2)
+    for opening, condition, frame in zip(header.openings, conditions, frames, strict=True):
+        inside = float(np.linalg.norm(along - (along @ frame.normal) * frame.normal))
+        if condition.kind == PRESSURE and inside > ALONG * float(np.linalg.norm(along)):
+            across_pa = case.fluid.density_kg_m3 * inside * 2.0 * frame.radius * header.spacing_m
+            yield (
+                f"openings.{opening.name} has one pressure, and flow.acceleration_m_s2 acts along its plane: at rest"
+                f" the fluid would have {across_pa:.3g} Pa more on one side of it than on the other, so that it"
+                " circulates through the opening; in a vessel that is full of one fluid that part of the acceleration"
+                " only adds rho a.x to the pressure: leave it out"
+            )
+
+
+def tilt_warnings(header: GeometryHeader, conditions: Sequence[Condition], frames) -> Iterator[str]:
+    """A warning of every opening with a pressure that cuts its vessel obliquely; see :func:`force_warnings`."""
+    for opening, condition, frame in zip(header.openings, conditions, frames, strict=True):
+        cosine = min(1.0, float(frame.along @ frame.normal))
+        if condition.kind == PRESSURE and cosine < COSINE_OF_TILT:
+            yield (
+                f"openings.{opening.name} has one pressure on a plane that cuts its vessel at"
+                f" {math.degrees(math.acos(cosine)):.0f} degrees to a section across it; a developed flow has several"
+                f" there, and another flow enters; give normal = {np.round(frame.along, 3).tolist()}"
+            )
+
+
+COSINE_OF_TILT = 0.98  # some 11 degrees
+ALONG = 1e-3  # share of the acceleration in the plane of an opening that counts: normals have a few digits
 LARGEST_GAS_DENSITY = 100.0
 GAS_VISCOSITIES = 5e-6, 1.5e-4  # dynamic viscosities of gases [Pa s]: of light hydrocarbons, and of hot ones
 LEAST_VISCOSITY = 2e-5  # dynamic viscosity [Pa s] below that of all but the coldest liquids
