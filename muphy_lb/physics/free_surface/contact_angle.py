@@ -234,8 +234,9 @@ def _at_wall(facing, sine, own, cosine, to_wall):
 
 
 def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
-    """(m,) mean curvature at interface cells n, whose neighbours are (Q - 1, m): the specification."""
-    found = curvature_away_from_walls(neighbours, n, lattice, parameters)
+    """(2, m) least and largest mean curvature at interface cells n, whose neighbours are (Q - 1, m), the same unless
+    neighbours do not tell it: the specification."""
+    found = np.tile(curvature_away_from_walls(neighbours, n, lattice, parameters), (2, 1))
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
     wall = into_wall(n, parameters)
     facing = _products(normal, wall)
@@ -248,7 +249,7 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     normal /= np.linalg.norm(normal, axis=0)
     coefficients, _, _ = _fit(neighbours, n, normal, wall, lattice, parameters)
     by_heights, is_known = curvature_by_heights(neighbours, n, lattice, parameters)
-    found[meets] = np.where(is_known, by_heights, curvature_of(coefficients))
+    found[:, meets] = np.where(is_known, by_heights, curvature_of(coefficients))
     return found
 
 
@@ -268,8 +269,10 @@ def _tension_node(lattice, precision, jit, at):
             nx, ny, nz = normal_of(neighbours, n, parameters)
             facing = nx * wx + ny * wy + nz * wz
             if nx * nx + ny * ny + nz * nz - facing * facing > meeting:
-                return parameters[tension] * at_wall(neighbours, n, parameters, (nx, ny, nz), (wx, wy, wz))
-        return parameters[tension] * away_from_walls(neighbours, n, parameters)
+                least, most = at_wall(neighbours, n, parameters, (nx, ny, nz), (wx, wy, wz))
+                return parameters[tension] * least, parameters[tension] * most
+        found = parameters[tension] * away_from_walls(neighbours, n, parameters)
+        return found, found
 
     return jit(pressure)
 
@@ -281,12 +284,13 @@ def _curvature_at_wall_node(lattice, precision, jit, at):
     by_heights = heights_node(lattice, precision, jit, at)
 
     def curvature_at_wall(neighbours, n, parameters, normal, wall):
-        found, is_known = by_heights(neighbours, n, parameters, normal)
+        least, most, is_known = by_heights(neighbours, n, parameters, normal)
         if is_known:
-            return found
+            return least, most
         a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall)
         a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall)
-        return curvature_of_it(a, b, c, h, i)
+        found = curvature_of_it(a, b, c, h, i)
+        return found, found
 
     return jit(curvature_at_wall)
 
@@ -360,4 +364,4 @@ def _at_wall_node(precision, jit):
 CONTACT_ANGLE = Operator(
     "contact-angle", _tension, _tension_node, joined(PARABOLOID.parameters, named(COS_ANGLE, *WALL_NORMAL))
 )
-"""Surface tension with a contact angle at walls."""
+"""Surface tension with a contact angle at walls: the least and the largest density that it adds."""

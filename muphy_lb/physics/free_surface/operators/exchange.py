@@ -171,12 +171,15 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         f = leaving + rest_populations(lattice)
         momentum = combined(lattice.c.T, f) + AFTER_COLLISION * force.reference(n, parameters)
         u = COMPRESSIBLE.velocity(momentum, added(f))
+        of_gas, is_told = gas.reference(n, parameters), True
         now = tension = capillarity.reference(neighbours, n, lattice, parameters)
+        if capillarity is CONTACT_ANGLE:
+            is_told, now = now[0] == now[1], np.clip(added(leaving) - of_gas, *now)
         if capillarity is not NO_TENSION:
             before = parameters[LAST_TENSION][n]
-            is_known = (before != 0.0) & (abs(now - before) <= SUDDEN * parameters[TENSION])
+            is_known = is_told & (before != 0.0) & (abs(now - before) <= SUDDEN * parameters[TENSION])
             tension = np.where(is_known, now + (now - before), now)
-        deviation = gas.reference(n, parameters) + tension
+        deviation = of_gas + tension
         rho, is_fast = np.broadcast_to(1.0 + deviation, n.shape), added(u * u) > MOST_SPEED**2
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
         mass, beside, through = parameters[MASS][n], cell[neighbours], np.zeros(n.shape)
@@ -213,7 +216,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         cell[neighbours[(fill[n] < DRY) & (beside == LIQUID)]] = SHORE_NEXT
         cell[n] = decided
         if capillarity is not NO_TENSION:
-            kept = np.where(cell[n] & TURNING, 0.0, now), tension
+            kept = np.where((cell[n] & TURNING != 0) | ~np.asarray(is_told), 0.0, now), tension
             parameters[LAST_TENSION][n], parameters[TENSION_AHEAD][n] = kept
 
     def node(lattice, precision, jit, at):
@@ -309,7 +312,7 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     how, scheme = (lattice, precision, jit), scheme_of(pressures[0])
     (capillarity, gas), cell, mass, of_speed = pressures, at[CELL], at[MASS], precision.real(1.5)
     state_at, outcome_of = state_node(*how, COMPRESSIBLE, AFTER_COLLISION), _outcome_node(*how, scheme.hysteresis)
-    gas_at, tension_at, n_neighbours = gas.node(*how, at), capillarity.node(*how, at), lattice.q - 1
+    gas_at, tension_at, n_neighbours = gas.node(*how, at), _tension_node(*how, at, capillarity), lattice.q - 1
     extrapolated, keep = _last_tension_nodes(capillarity, precision, jit, at)
     held_of, loosened = _held_node(*how, at, scheme), _loosened_node(*how, at, capillarity)
     complete, plane_of = _complete_node(*how, at, scheme.nearest), _plane_node(*how, at)
@@ -317,10 +320,11 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     def cross(arriving, leaving, neighbours, n, parameters):
         held, counts, (gas, fluid, shores) = held_of(arriving, leaving, neighbours, n, parameters)
         force = force_at(n, parameters)
-        _, ux, uy, uz, _, _, _ = state_at(leaving, force)
-        now, square = tension_at(neighbours, n, parameters), of_speed * (ux * ux + uy * uy + uz * uz)
-        tension = extrapolated(now, n, parameters)
-        deviation = gas_at(n, parameters) + tension
+        own, ux, uy, uz, _, _, _ = state_at(leaving, force)
+        of_gas, square = gas_at(n, parameters), of_speed * (ux * ux + uy * uy + uz * uz)
+        now, is_told = tension_at(own - of_gas, neighbours, n, parameters)
+        tension = extrapolated(now, n, parameters) if is_told else now
+        deviation = of_gas + tension
         state, surface = (deviation, ux, uy, uz, square), plane_of(neighbours, n, parameters, (*force, tension))
         changed = complete((arriving, leaving), (gas, fluid), n, parameters, state, (force, surface))
         kind, changed = outcome_of(arriving, changed, held, (gas, *counts), deviation, square)
@@ -329,10 +333,24 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
         for k in range(n_neighbours):
             if shores >> k & 1:
                 parameters[cell][neighbours[k]] = SHORE_NEXT
-        keep((now, tension), kind, n, parameters)
+        keep((now, tension), kind if is_told else TURNING, n, parameters)
         return changed
 
     return jit(cross)
+
+
+def _tension_node(lattice, precision, jit, at, capillarity: Operator):
+    """Node function ``(own, neighbours, n, parameters)`` -> density that surface tension adds, and whether the
+    neighbours tell it; else it is ``own``, that of the liquid beyond the density of the gas, as far as they allow."""
+    tension_at = capillarity.node(lattice, precision, jit, at)
+    if capillarity is not CONTACT_ANGLE:
+        return jit(lambda own, neighbours, n, parameters: (tension_at(neighbours, n, parameters), True))
+
+    def tension(own, neighbours, n, parameters):
+        least, most = tension_at(neighbours, n, parameters)
+        return min(max(own, least), most), least == most
+
+    return jit(tension)
 
 
 def _last_tension_nodes(capillarity: Operator, precision, jit, at):
