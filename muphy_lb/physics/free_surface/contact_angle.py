@@ -240,7 +240,8 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
     wall = into_wall(n, parameters)
     facing = _products(normal, wall)
-    meets = ~is_flat & wall.any(axis=0) & (1.0 - facing * facing > MEETING * MEETING)
+    has_face = (parameters[CELL][neighbours[_faces(lattice)]] & WALL != 0).any(axis=0)
+    meets = has_face & ~is_flat & wall.any(axis=0) & (1.0 - facing * facing > MEETING * MEETING)
     if not meets.any():
         return found
     neighbours, n, normal, wall = neighbours[:, meets], n[meets], normal[:, meets], wall[:, meets]
@@ -253,6 +254,11 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     return found
 
 
+def _faces(lattice) -> list[int]:
+    """Indices of neighbours across the faces of a voxel."""
+    return [int(k) for k in np.flatnonzero(np.abs(lattice.c[1:]).sum(axis=1) == 1)]
+
+
 def _tension(neighbours, n, lattice, parameters):
     return parameters[TENSION] * curvature(neighbours, n, lattice, parameters)
 
@@ -262,10 +268,15 @@ def _tension_node(lattice, precision, jit, at):
     real, tension = precision.real, at[TENSION]
     away_from_walls, normal_of, wall_of = curvature_node(*how), normal_node(*how), into_wall_node(precision, jit, at)
     at_wall, meeting = _curvature_at_wall_node(*how), real(MEETING * MEETING)
+    cell, face = at[CELL], tuple(_faces(lattice))
+    n_faces = len(face)
 
     def pressure(neighbours, n, parameters):
         wx, wy, wz = wall_of(n, parameters)
-        if wx * wx + wy * wy + wz * wz > meeting:
+        faces = 0
+        for k in range(n_faces):
+            faces |= parameters[cell][neighbours[face[k]]]
+        if faces & WALL and wx * wx + wy * wy + wz * wz > meeting:
             nx, ny, nz = normal_of(neighbours, n, parameters)
             facing = nx * wx + ny * wy + nz * wz
             if nx * nx + ny * ny + nz * nz - facing * facing > meeting:
