@@ -30,7 +30,8 @@ of g_i that E(x - c_i / 2) shows, above or below a half, and counted over ``SUPP
 The curvature is that of the fillings before the step, and its pressure would act a step late: what swings with omega
 would gain omega^2 / 2, which exceeds the damping of short waves where the surface tension exceeds a few times the
 viscosity. So it is extrapolated by the change in the step before, unless this exceeds ``SUDDEN``: a curvature that
-jumps, where cells of a splash turn, does not go on jumping.
+jumps, where cells of a splash turn, does not go on jumping. Where the neighbours tell no more than a range of it, at
+the ends of steep columns along walls, the surface has the density of the liquid in the cell, within that range.
 
 With surface tension A is the share of the face between two interface cells that is wet if the surface is a plane along
 or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell
@@ -171,14 +172,8 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         f = leaving + rest_populations(lattice)
         momentum = combined(lattice.c.T, f) + AFTER_COLLISION * force.reference(n, parameters)
         u = COMPRESSIBLE.velocity(momentum, added(f))
-        of_gas, is_told = gas.reference(n, parameters), True
-        now = tension = capillarity.reference(neighbours, n, lattice, parameters)
-        if capillarity is CONTACT_ANGLE:
-            is_told, now = now[0] == now[1], np.clip(added(leaving) - of_gas, *now)
-        if capillarity is not NO_TENSION:
-            before = parameters[LAST_TENSION][n]
-            is_known = is_told & (before != 0.0) & (abs(now - before) <= SUDDEN * parameters[TENSION])
-            tension = np.where(is_known, now + (now - before), now)
+        of_gas = gas.reference(n, parameters)
+        now, tension = _tensions(capillarity, added(leaving) - of_gas, neighbours, n, lattice, parameters)
         deviation = of_gas + tension
         rho, is_fast = np.broadcast_to(1.0 + deviation, n.shape), added(u * u) > MOST_SPEED**2
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
@@ -216,13 +211,28 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         cell[neighbours[(fill[n] < DRY) & (beside == LIQUID)]] = SHORE_NEXT
         cell[n] = decided
         if capillarity is not NO_TENSION:
-            kept = np.where((cell[n] & TURNING != 0) | ~np.asarray(is_told), 0.0, now), tension
+            kept = np.where(cell[n] & TURNING, 0.0, now), tension
             parameters[LAST_TENSION][n], parameters[TENSION_AHEAD][n] = kept
 
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (capillarity, gas))
 
     return Operator(f"exchange-{force.name}-{capillarity.name}-{gas.name}", reference, node, parameters)
+
+
+def _tensions(capillarity: Operator, own, neighbours, n, lattice, parameters):
+    """(m,) densities that surface tension adds, 0 where the neighbours do not tell it; and those a step ahead, there
+    ``own``, of the liquid beyond the density of the gas, as far as the neighbours allow."""
+    now = capillarity.reference(neighbours, n, lattice, parameters)
+    if capillarity is NO_TENSION:
+        return now, now
+    is_told = np.ones(n.shape, dtype=bool)
+    if capillarity is CONTACT_ANGLE:
+        (least, most), now = now, np.clip(own, *now)
+        is_told = least == most
+    before = parameters[LAST_TENSION][n]
+    is_known = is_told & (before != 0.0) & (abs(now - before) <= SUDDEN * parameters[TENSION])
+    return np.where(is_told, now, 0.0), np.where(is_known, now + (now - before), now)
 
 
 def _even(populations, neighbours, n, lattice, parameters, pushed):
