@@ -2,9 +2,9 @@
 
 Away from walls, and at their edges, the curvature is that of :mod:`muphy_lb.physics.free_surface.capillarity`; where a
 face of a voxel is wall, that of :mod:`muphy_lb.physics.free_surface.heights` if columns tell it. In another such cell
-that the surface is not parallel to, the paraboloid has to have the slope of the contact angle where it meets the wall, as the height
-functions of Afkhami and Bussmann (Int. J. Numer. Methods Fluids 57, 453, 2008) have: a row of large weight in its
-normal equations. The curvature there tells how far the surface is from the contact angle, and its
+that the surface is not parallel to, the paraboloid has to have the slope of the contact angle where it meets the wall,
+as the height functions of Afkhami and Bussmann (Int. J. Numer. Methods Fluids 57, 453, 2008) have: a row of large
+weight in its normal equations. The curvature there tells how far the surface is from the contact angle, and its
 pressure drives it there.
 
 The plane of such a cell is the one below which the cell *and its neighbours along the wall* hold the liquid that they

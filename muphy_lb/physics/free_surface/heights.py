@@ -16,7 +16,8 @@ mean heights of both columns exceeds the rise d through the side by a 24th of it
 
     1/4 K^2 d [(1 + d^2 + e^2) / (1 + e^2)]^2,
 
-which at 30 degrees in a gap of 12 voxels is 6 % of the curvature.
+which at 30 degrees in a gap of 12 voxels is 6 % of the curvature. Along stairs both columns beside a face have to find
+the same rise, and none is corrected.
 
 A steep surface crosses more than three voxels of a column. Of one that they cut, the height is that of a plane that
 leaves as much within them. Where they hold all but nothing, or nearly everything, of a column beside, its surface lies
@@ -40,6 +41,7 @@ LEAST_CUT = 0.2  # volume of a column within its three voxels that tells how far
 FACING = 0.5  # least component of the normal of the wall towards a column that may lie beyond them
 UPRIGHT = 0.1  # largest component of the normal of the wall along a column
 ROUNDS = 3  # of finding heights of columns that the three voxels cut from slopes, and slopes from heights
+FLAT = 0.95  # component of the normal of the wall along an axis from which on no stairs are near
 MOST_BENT = 0.2  # largest share of a rise that mean heights differ by in excess
 NO_WALL, AT_WALL, BELOW, ABOVE, UNKNOWN = range(5)  # what is beside a column: another one, a wall, or one beyond reach
 N_SIDES = 4
@@ -88,7 +90,8 @@ def curvature_by_heights(neighbours, n, lattice, parameters) -> tuple[np.ndarray
             i, (component, opposite) = k ^ 2, sides[k ^ 1]
             square_along = (0.5 * (slope[i] - slope[i ^ 1])) ** 2
             bent = np.where(opposite == AT_WALL, cosine * component, 0.0)
-            crossing = _through(rise, square_along, bent, (opposite == AT_WALL) & (kind == NO_WALL))
+            is_bent = (opposite == AT_WALL) & (kind == NO_WALL) & (np.abs(component) > FLAT)
+            crossing = _through(rise, square_along, bent, is_bent)
             crossing = np.where(kind == AT_WALL, cosine * rise, crossing)
             through += [np.where(kind == BELOW, -1.0, crossing), np.where(kind == ABOVE, 1.0, crossing)]
             is_good &= kind < UNKNOWN
@@ -152,7 +155,7 @@ def heights_node(lattice, precision, jit, at):
     _, cx, cy, cz = constants(lattice, precision)
     ahead, behind, _ = columns(lattice)
     count, zero, half, one, rough = len(ahead), real(0), real(0.5), real(1), real(ROUGH)
-    sharpest, least_square = real(SHARPEST), real(LEAST_SINE**2)
+    sharpest, least_square, flat = real(SHARPEST), real(LEAST_SINE**2), real(FLAT)
     share, side = _share_node(precision, jit, at), _side_node(lattice, precision, jit, at)
     facing, upright = _facing_node(lattice, precision, jit, at), real(UPRIGHT)
     through = _through_node(precision, jit)
@@ -164,7 +167,7 @@ def heights_node(lattice, precision, jit, at):
         (rise, kind), (component, of_opposite) = side, opposite
         if kind == AT_WALL:
             return cosine * rise, cosine * rise
-        is_bent = kind == NO_WALL and of_opposite == AT_WALL
+        is_bent = kind == NO_WALL and of_opposite == AT_WALL and abs(component) > flat
         crossing = through(rise, along * along, cosine * component if is_bent else zero, is_bent)
         return -one if kind == BELOW else crossing, one if kind == ABOVE else crossing
 
