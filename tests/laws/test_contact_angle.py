@@ -119,9 +119,9 @@ def test_a_drop_on_stairs_of_voxels_rests_at_its_angle(wall):
     assert height / np.sqrt(share.sum()) == pytest.approx(np.sqrt(2.0 / np.pi) * 4.0 / (3.0 * np.pi), rel=0.03)
 
 
-@pytest.mark.parametrize("angle", [45.0, 60.0, 75.0, 120.0, 135.0])
+@pytest.mark.parametrize("angle", [30.0, 45.0, 60.0, 75.0, 120.0, 135.0, 150.0])
 def test_heights_of_columns_do_not_feel_where_the_surface_lies_in_a_voxel(angle):
-    """Exact arcs between plates; the curvature of paraboloids varied by half of it."""
+    """Exact arcs between plates, where neighbours tell it; the curvature of paraboloids varied by half of it."""
     gap, cosine, at_wall = 12, np.cos(np.radians(angle)), np.zeros(14)
     at_wall[1], at_wall[-2] = 1.0, -1.0
     radius, across = 0.5 * gap / cosine, (np.arange(gap * 200) + 0.5) / 200.0 - 0.5 * gap
@@ -137,10 +137,12 @@ def test_heights_of_columns_do_not_feel_where_the_surface_lies_in_a_voxel(angle)
         neighbours = surface + (D2Q9.c[1:, 1] * fill.shape[1] + D2Q9.c[1:, 0])[:, None]
         values = {CELL: cell.ravel(), FILL: fill.ravel(), COS_ANGLE: cosine}
         values |= dict(zip(WALL_NORMAL, (np.tile(at_wall, 18), *np.zeros((2, fill.size))), strict=True))
-        curvature, is_known = curvature_by_heights(neighbours, surface, D2Q9, values)
+        within, is_known = curvature_by_heights(neighbours, surface, D2Q9, values)
         assert is_known.all()
-        found.append(-2.0 * radius * curvature)
-    assert np.abs(np.concatenate(found) - 1.0).max() < (0.12 if abs(cosine) > 0.6 else 0.02)
+        is_told = within[0] == within[1]
+        assert is_told.any()
+        found.append(-2.0 * radius * within[0, is_told])
+    assert np.abs(np.concatenate(found) - 1.0).max() < (0.04 if abs(cosine) > 0.8 else 0.01)
 
 
 @pytest.mark.parametrize("radius", [4.5, 6.3, 12.0])
@@ -186,7 +188,7 @@ def test_ranks_and_streaming_change_no_bit(backend):
 
 
 def curvatures_at_the_wall(angle: float, asked: float) -> np.ndarray:
-    """Curvature times radius in the interface cells at the floor of circles that meet it at an angle."""
+    """Curvature times radius in the interface cells at the floor of circles that meet it at an angle, where told."""
     radius, found = 20.0, []
     for shift in np.arange(8) / 8.0:
         shape = (1, 48, 60)
@@ -204,13 +206,14 @@ def curvatures_at_the_wall(angle: float, asked: float) -> np.ndarray:
         for row, name in zip(AT_FACES, WALL_NORMAL, strict=True):
             values[name] = np.zeros(cell.size)
             values[name][shapes.number] = shapes.rows[row]
-        found.append(radius * 2.0 * curvature(neighbours, surface, D2Q9, values))
+        least, most = curvature(neighbours, surface, D2Q9, values)
+        found.append(radius * 2.0 * least[least == most])
     return np.concatenate(found)
 
 
 @pytest.mark.parametrize("angle", [50.0, 90.0, 130.0])
 def test_a_surface_at_its_contact_angle_is_as_curved_at_the_wall_as_elsewhere(angle):
-    assert curvatures_at_the_wall(angle, angle).mean() == pytest.approx(1.0, abs=0.3)
+    assert curvatures_at_the_wall(angle, angle).mean() == pytest.approx(1.0, abs=0.1)
 
 
 @pytest.mark.parametrize("angle", [50.0, 90.0, 130.0])

@@ -1,5 +1,5 @@
-"""Two ranks continue what one began, and one what two began, bit by bit: bubbles, and beads beside openings,
-with the shear of walls and the velocity of nodes that they push."""
+"""Two ranks continue what one began, and one what two began, bit by bit: bubbles, contact angles of a free surface and
+of two fluids, and beads beside openings, with the shear of walls and the velocity of nodes that they push."""
 
 import shutil
 from pathlib import Path
@@ -42,8 +42,30 @@ BEADS = {
     "run": UNTIL_LAST,
     "output": OUTPUT | {"wall_shear": True},
 }
-CASES = {"bubbles": BUBBLES, "beads": BEADS}
-REMEMBERED = {"bubbles": "actions/bubbles/content", "beads": "sums/bead_push/value"}
+POOL = ({"box_m": [[-1.0, -1.0, -1.0], [8.3e-3, 11.2e-3, 1.0]]}, {"centre_m": [14e-3, 3e-3, 0.0], "radius_m": 3.2e-3})
+WETTING = BUBBLES | {
+    "title": "a dam and a drop on the floor with a contact angle",
+    "free_surface": {"liquid": POOL, "surface_tension_n_m": 0.05, "contact_angle_deg": 40.0},
+}
+DROP = {"centre_m": [9e-3, 2e-3, 0.0], "radius_m": 6e-3}
+OIL = {key: table for key, table in BUBBLES.items() if key != "free_surface"} | {
+    "title": "a drop of oil on the floor with a contact angle",
+    "flow": {"acceleration_m_s2": [0.5, 0.0, 0.0]},
+    "two_fluid": {
+        "interfacial_tension_n_m": 1.0,
+        "kinematic_viscosity_m2_s": 5e-5,
+        "contact_angle_deg": 40.0,
+        "second": [DROP],
+    },
+}
+CASES = {"bubbles": BUBBLES, "beads": BEADS, "wetting": WETTING, "oil": OIL}
+REMEMBERED = {
+    "bubbles": "actions/bubbles/content",
+    "beads": "sums/bead_push/value",
+    "wetting": "fields",
+    "oil": "fields",
+}
+BEGUN = ("beads", "wetting", "oil")
 NODE, VALUE = "sums/bead_push/node", "sums/bead_push/value"
 
 
@@ -55,13 +77,14 @@ def run(name, folder, communicator, resume=False) -> Solver:
 
 
 def on_all_ranks(folder) -> None:
-    """Continue every case in its folder, and run the beads into the folder ``begun``, on all ranks of this launcher."""
+    """Continue every case in its folder, and run those of ``BEGUN`` into that folder, on all ranks of this launcher."""
     from mpi4py import MPI
 
     world = MpiCommunicator(MPI)
     for name in CASES:
         run(name, Path(folder) / name, world, resume=True)
-    run("beads", Path(folder) / "begun", world)
+    for name in BEGUN:
+        run(name, Path(folder) / "begun" / name, world)
 
 
 def datasets(folder) -> dict:
@@ -90,7 +113,7 @@ def serial(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def parallel(serial, tmp_path_factory, mpirun):
-    """Output folders of two ranks: of what one rank began, by name of the case, and of beads that they began."""
+    """Output folders of two ranks: of what one rank began, by name of the case, and of those that they began."""
     folder = tmp_path_factory.mktemp("parallel")
     for name in CASES:
         interrupted(serial / name, folder / name)
@@ -115,16 +138,18 @@ def test_two_ranks_continue_what_one_began(name, serial, parallel):
     assert_same_end(name, serial / name, parallel / name)
 
 
-def test_one_rank_continues_what_two_began(serial, parallel, tmp_path):
-    out = interrupted(parallel / "begun", tmp_path / "out")
-    run("beads", out, SerialCommunicator(), resume=True)
-    assert_same_end("beads", serial / "beads", out)
+@pytest.mark.parametrize("name", BEGUN)
+def test_one_rank_continues_what_two_began(name, serial, parallel, tmp_path):
+    out = interrupted(parallel / "begun" / name, tmp_path / "out")
+    run(name, out, SerialCommunicator(), resume=True)
+    assert_same_end(name, serial / name, out)
 
 
-def test_one_rank_continues_what_it_began(serial, tmp_path):
-    out = interrupted(serial / "beads", tmp_path / "out")
-    run("beads", out, SerialCommunicator(), resume=True)
-    assert_same_end("beads", serial / "beads", out)
+@pytest.mark.parametrize("name", BEGUN)
+def test_one_rank_continues_what_it_began(name, serial, tmp_path):
+    out = interrupted(serial / name, tmp_path / "out")
+    run(name, out, SerialCommunicator(), resume=True)
+    assert_same_end(name, serial / name, out)
 
 
 def replaced(place, change):

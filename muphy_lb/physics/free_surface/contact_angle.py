@@ -1,10 +1,10 @@
 """Surface tension where the surface meets walls at a given contact angle, which is measured through the liquid.
 
-Away from walls the curvature is that of :mod:`muphy_lb.physics.free_surface.capillarity`, at walls that of
-:mod:`muphy_lb.physics.free_surface.heights` where columns tell it. In another interface cell at a wall that the surface
-is not parallel to, the paraboloid has to have the slope of the contact angle where it meets the wall, as the height
-functions of Afkhami and Bussmann (Int. J. Numer. Methods Fluids 57, 453, 2008) have: a row of large weight in its
-normal equations. The curvature there tells how far the surface is from the contact angle, and its
+Away from walls, and at their edges, the curvature is that of :mod:`muphy_lb.physics.free_surface.capillarity`; where a
+face of a voxel is wall, that of :mod:`muphy_lb.physics.free_surface.heights` if columns tell it. In another such cell
+that the surface is not parallel to, the paraboloid has to have the slope of the contact angle where it meets the wall,
+as the height functions of Afkhami and Bussmann (Int. J. Numer. Methods Fluids 57, 453, 2008) have: a row of large
+weight in its normal equations. The curvature there tells how far the surface is from the contact angle, and its
 pressure drives it there.
 
 The plane of such a cell is the one below which the cell *and its neighbours along the wall* hold the liquid that they
@@ -234,12 +234,14 @@ def _at_wall(facing, sine, own, cosine, to_wall):
 
 
 def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
-    """(m,) mean curvature at interface cells n, whose neighbours are (Q - 1, m): the specification."""
-    found = curvature_away_from_walls(neighbours, n, lattice, parameters)
+    """(2, m) least and largest mean curvature at interface cells n, whose neighbours are (Q - 1, m), the same unless
+    neighbours do not tell it: the specification."""
+    found = np.tile(curvature_away_from_walls(neighbours, n, lattice, parameters), (2, 1))
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
     wall = into_wall(n, parameters)
     facing = _products(normal, wall)
-    meets = ~is_flat & wall.any(axis=0) & (1.0 - facing * facing > MEETING * MEETING)
+    has_face = (parameters[CELL][neighbours[_faces(lattice)]] & WALL != 0).any(axis=0)
+    meets = has_face & ~is_flat & wall.any(axis=0) & (1.0 - facing * facing > MEETING * MEETING)
     if not meets.any():
         return found
     neighbours, n, normal, wall = neighbours[:, meets], n[meets], normal[:, meets], wall[:, meets]
@@ -248,8 +250,13 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     normal /= np.linalg.norm(normal, axis=0)
     coefficients, _, _ = _fit(neighbours, n, normal, wall, lattice, parameters)
     by_heights, is_known = curvature_by_heights(neighbours, n, lattice, parameters)
-    found[meets] = np.where(is_known, by_heights, curvature_of(coefficients))
+    found[:, meets] = np.where(is_known, by_heights, curvature_of(coefficients))
     return found
+
+
+def _faces(lattice) -> list[int]:
+    """Indices of neighbours across the faces of a voxel."""
+    return [int(k) for k in np.flatnonzero(np.abs(lattice.c[1:]).sum(axis=1) == 1)]
 
 
 def _tension(neighbours, n, lattice, parameters):
@@ -261,15 +268,22 @@ def _tension_node(lattice, precision, jit, at):
     real, tension = precision.real, at[TENSION]
     away_from_walls, normal_of, wall_of = curvature_node(*how), normal_node(*how), into_wall_node(precision, jit, at)
     at_wall, meeting = _curvature_at_wall_node(*how), real(MEETING * MEETING)
+    cell, face = at[CELL], np.array(_faces(lattice))
+    n_faces = len(face)
 
     def pressure(neighbours, n, parameters):
         wx, wy, wz = wall_of(n, parameters)
-        if wx * wx + wy * wy + wz * wz > meeting:
+        faces = 0
+        for k in range(n_faces):
+            faces |= parameters[cell][neighbours[face[k]]]
+        if faces & WALL and wx * wx + wy * wy + wz * wz > meeting:
             nx, ny, nz = normal_of(neighbours, n, parameters)
             facing = nx * wx + ny * wy + nz * wz
             if nx * nx + ny * ny + nz * nz - facing * facing > meeting:
-                return parameters[tension] * at_wall(neighbours, n, parameters, (nx, ny, nz), (wx, wy, wz))
-        return parameters[tension] * away_from_walls(neighbours, n, parameters)
+                least, most = at_wall(neighbours, n, parameters, (nx, ny, nz), (wx, wy, wz))
+                return parameters[tension] * least, parameters[tension] * most
+        found = parameters[tension] * away_from_walls(neighbours, n, parameters)
+        return found, found
 
     return jit(pressure)
 
@@ -281,14 +295,15 @@ def _curvature_at_wall_node(lattice, precision, jit, at):
     by_heights = heights_node(lattice, precision, jit, at)
 
     def curvature_at_wall(neighbours, n, parameters, normal, wall):
-        found, is_known = by_heights(neighbours, n, parameters, normal)
+        least, most, is_known = by_heights(neighbours, n, parameters, normal)
         if is_known:
-            return found
-        a, b, c, h, i, left = found, found, found, found, found, 2
+            return least, most
+        a, b, c, h, i, left = least, least, least, least, least, 2
         while left:
             a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall)
             left -= 1
-        return curvature_of_it(a, b, c, h, i)
+        found = curvature_of_it(a, b, c, h, i)
+        return found, found
 
     return jit(curvature_at_wall)
 
@@ -362,4 +377,4 @@ def _at_wall_node(precision, jit):
 CONTACT_ANGLE = Operator(
     "contact-angle", _tension, _tension_node, joined(PARABOLOID.parameters, named(COS_ANGLE, *WALL_NORMAL))
 )
-"""Surface tension with a contact angle at walls."""
+"""Surface tension with a contact angle at walls: the least and the largest density that it adds."""

@@ -144,8 +144,8 @@ def free_surface(
         "exchange",
         (exchange(force, capillarity, gas),),
         given,
-        reads=(ARRIVING, STORED, CELLS, FILLS, *kept[1:], *((BUBBLE,) if bubbles is not None else ())),
-        writes=(ARRIVING, CELL, MASS, SUPPORT, HELD, *kept[:1]),
+        reads=(ARRIVING, STORED, CELLS, FILLS, *kept, *((BUBBLE,) if bubbles is not None else ())),
+        writes=(ARRIVING, CELL, MASS, SUPPORT, HELD, *(kept if capillarity is CONTACT_ANGLE else kept[:1])),
         where=_surface(INTERFACE),
     )
     at_surface = (SUPPORTS, *((TENSIONS,) if kept else ()), *((BUBBLES,) if bubbles is not None else ()))

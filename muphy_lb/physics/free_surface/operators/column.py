@@ -24,7 +24,7 @@ APART = 0.3
 """Difference of the fillings of two cells from which on the surface crosses their column, and does not lie along it."""
 ENTERED = 0.01
 """Share of a gas cell that the plane fills, or of a liquid cell that it empties, from which on it becomes interface."""
-LEAST_SLOPE, MOST_SLOPE, MOST_ASIDE = 0.05, 2.0, 0.75
+LEAST_SLOPE, MOST_SLOPE, MOST_ASIDE = 0.05, 2.0, 1.5
 """Slopes of the surface across a column, least and most, and along the wall, most [voxels a voxel]."""
 NOT_ALONG = -1.0
 

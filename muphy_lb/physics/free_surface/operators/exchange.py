@@ -61,6 +61,8 @@ from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.free_surface.capillarity import (
     COS_ANGLE,
     NO_TENSION,
+    SHARPEST,
+    TENSION,
     distance_node,
     normal_beside_walls,
     normal_beside_walls_node,
@@ -95,6 +97,7 @@ from muphy_lb.physics.free_surface.cells import (
 )
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.operators import column
+from muphy_lb.physics.free_surface.operators.tension import RAISED
 from muphy_lb.physics.free_surface.operators.wet_shares import either, either_node, level, level_node, steep, steep_node
 
 HYSTERESIS = 1e-2  # How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011).
@@ -161,7 +164,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
     """
     scheme = scheme_of(capillarity)
     tensions = () if capillarity is NO_TENSION else (LAST_TENSION, TENSION_AHEAD)
-    angle = (COS_ANGLE,) if capillarity is CONTACT_ANGLE else ()
+    angle = (COS_ANGLE, TENSION) if capillarity is CONTACT_ANGLE else ()
     own = named(CELL, MASS, FILL, SUPPORT, HELD, *tensions, *angle)
     parameters = joined(own, gas.parameters, force.parameters)
 
@@ -170,8 +173,9 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         f = leaving + rest_populations(lattice)
         momentum = combined(lattice.c.T, f) + AFTER_COLLISION * force.reference(n, parameters)
         u = COMPRESSIBLE.velocity(momentum, added(f))
-        tension = parameters[TENSION_AHEAD][n] if tensions else np.zeros(n.shape)
-        deviation = gas.reference(n, parameters) + tension
+        of_gas = gas.reference(n, parameters)
+        tension = _tension(capillarity, added(leaving) - of_gas, n, parameters)
+        deviation = of_gas + tension
         rho, is_fast = np.broadcast_to(1.0 + deviation, n.shape), added(u * u) > MOST_SPEED**2
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
         mass, beside, through = parameters[MASS][n], cell[neighbours], np.zeros(n.shape)
@@ -217,6 +221,21 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
 
     name = f"exchange-{force.name}-{capillarity.name}-{gas.name}"
     return Operator(name, reference, node, parameters, registers=REGISTERS)
+
+
+def _tension(capillarity: Operator, own, n, parameters):
+    """(m,) densities that surface tension adds; where the neighbours leave a range, ``own``, of the liquid beyond the
+    density of the gas, within it."""
+    if capillarity is NO_TENSION:
+        return np.zeros(n.shape)
+    ahead, last = parameters[TENSION_AHEAD][n], parameters[LAST_TENSION][n]
+    if capillarity is not CONTACT_ANGLE:
+        return ahead
+    is_range = last > 2.0 * SHARPEST * parameters[TENSION]
+    most = last - RAISED * parameters[TENSION]
+    ahead = np.where(is_range, np.minimum(np.maximum(own, ahead), most), ahead)
+    parameters[TENSION_AHEAD][n], parameters[LAST_TENSION][n] = ahead, np.where(is_range, 0.0, last)
+    return ahead
 
 
 def _even(populations, neighbours, n, lattice, parameters, pushed):
@@ -328,9 +347,9 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     def cross(arriving, leaving, neighbours, n, parameters):
         held, counts, (gas, fluid, shores), near = mass_of(arriving, leaving, neighbours, n, parameters)
         force = force_at(n, parameters)
-        _, ux, uy, uz, _, _, _ = state_at(leaving, force)
-        tension, square = tension_at(n, parameters), of_speed * (ux * ux + uy * uy + uz * uz)
-        of_gas = gas_at(n, parameters)
+        own, ux, uy, uz, _, _, _ = state_at(leaving, force)
+        of_gas, square = gas_at(n, parameters), of_speed * (ux * ux + uy * uy + uz * uz)
+        tension = tension_at(own - of_gas, n, parameters)
         deviation = of_gas + tension
         state, pushed = (deviation, ux, uy, uz, square), (*force, tension)
         surface, is_flat, lift = plane_of(neighbours, n, parameters, pushed)
@@ -349,18 +368,28 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
 
 
 def _tension_nodes(capillarity: Operator, precision, jit, at):
-    """Node functions ``(n, parameters)`` -> density that surface tension adds, and ``(kind, n, parameters)`` that
-    forgets it where a cell turns."""
+    """Node functions of :func:`_tension`, and ``(kind, n, parameters)`` that forgets it where a cell turns."""
     zero = precision.real(0)
     if capillarity is NO_TENSION:
-        return jit(lambda n, parameters: zero), jit(lambda kind, n, parameters: None)
+        return jit(lambda own, n, parameters: zero), jit(lambda kind, n, parameters: None)
     last, ahead = at[LAST_TENSION], at[TENSION_AHEAD]
 
     def forget(kind, n, parameters):
         if kind & TURNING:
             parameters[last][n] = zero
 
-    return jit(lambda n, parameters: parameters[ahead][n]), jit(forget)
+    if capillarity is not CONTACT_ANGLE:
+        return jit(lambda own, n, parameters: parameters[ahead][n]), jit(forget)
+    tension, told, raised = at[TENSION], precision.real(2 * SHARPEST), precision.real(RAISED)
+
+    def within(own, n, parameters):
+        found, most = parameters[ahead][n], parameters[last][n]
+        if most > told * parameters[tension]:
+            found = min(max(own, found), most - raised * parameters[tension])
+            parameters[ahead][n], parameters[last][n] = found, zero
+        return found
+
+    return jit(within), jit(forget)
 
 
 def _hold_node(lattice, precision, jit, at):
