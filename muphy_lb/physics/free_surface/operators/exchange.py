@@ -29,9 +29,8 @@ of g_i that E(x - c_i / 2) shows, above or below a half, and counted over ``SUPP
 
 The curvature is that of the fillings before the step, and its pressure would act a step late: what swings with omega
 would gain omega^2 / 2, which exceeds the damping of short waves where the surface tension exceeds a few times the
-viscosity. So it is extrapolated by the change in the step before, in wet cells by half of it, unless this exceeds
-``SUDDEN``: a curvature that jumps, where cells of a splash turn, does not go on jumping. Wet cells damp waves by
-omega^2 / 3 with a whole step; in dry ones waves of two voxels grow with less.
+viscosity. So it is extrapolated by the change in the step before, unless this exceeds ``SUDDEN``: a curvature that
+jumps, where cells of a splash turn, does not go on jumping.
 
 With surface tension A is the share of the face between two interface cells that is wet if the surface is a plane along
 or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell
@@ -137,7 +136,6 @@ def scheme_of(capillarity: Operator) -> Scheme:
 
 ALONE = 0.1  # filling below which a cell without liquid beside it becomes gas
 MOST_SPEED = 0.2
-AHEAD, AHEAD_OF_WET = 1.0, 0.5  # steps by which the pressure of surface tension is extrapolated in dry and wet cells
 SUDDEN = 0.1  # change of the curvature in a step [1/voxel] beyond which it is no motion of a resolved surface
 """Speed above which a cell without liquid beside it gives up what it holds: spray of less than a voxel cannot move to
 gas cells, and would fall faster and faster in its place."""
@@ -177,8 +175,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         if capillarity is not NO_TENSION:
             before = parameters[LAST_TENSION][n]
             is_known = (before != 0.0) & (abs(now - before) <= SUDDEN * parameters[TENSION])
-            ahead = np.where(parameters[FILL][n] < DRY, AHEAD, AHEAD_OF_WET)
-            tension = np.where(is_known, now + ahead * (now - before), now)
+            tension = np.where(is_known, now + (now - before), now)
         deviation = gas.reference(n, parameters) + tension
         rho, is_fast = np.broadcast_to(1.0 + deviation, n.shape), added(u * u) > MOST_SPEED**2
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
@@ -343,14 +340,13 @@ def _last_tension_nodes(capillarity: Operator, precision, jit, at):
     ``((now, ahead), kind, n, parameters)`` that keeps it for the next step, unless the cell turns."""
     if capillarity is NO_TENSION:
         return jit(lambda now, n, parameters: now), jit(lambda tensions, kind, n, parameters: None)
-    last, ahead, tension, fill = at[LAST_TENSION], at[TENSION_AHEAD], at[TENSION], at[FILL]
-    zero, sudden, dry_below, of_dry, of_wet = (precision.real(x) for x in (0, SUDDEN, DRY, AHEAD, AHEAD_OF_WET))
+    last, ahead, tension = at[LAST_TENSION], at[TENSION_AHEAD], at[TENSION]
+    zero, sudden = precision.real(0), precision.real(SUDDEN)
 
     def extrapolated(now, n, parameters):
         before, most = parameters[last][n], sudden * parameters[tension]
         is_known = before != zero and abs(now - before) <= most
-        steps = of_dry if parameters[fill][n] < dry_below else of_wet
-        return now + steps * (now - before) if is_known else now
+        return now + (now - before) if is_known else now
 
     def keep(tensions, kind, n, parameters):
         parameters[last][n] = zero if kind & TURNING else tensions[0]
