@@ -362,7 +362,7 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     kind, fill = cell[neighbours], held[n].astype(float)
     beside = np.where(kind & INTERFACE, held[neighbours], np.where(kind & LIQUID, 1.0, 0.0))
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
-    is_surface = (kind & INTERFACE != 0) & (beside > 0.0) & (beside < 1.0)
+    is_surface = kind & INTERFACE != 0
     shape, *frame = _paraboloid(normal, fill, beside, is_surface, lattice)
     normal = normal - shape[3] * frame[0] - shape[4] * frame[1]
     normal /= np.linalg.norm(normal, axis=0)
@@ -409,9 +409,9 @@ def curvature_node(lattice, precision, jit, at):
 
 def _refined_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal, shape, first)`` of :func:`_refined`."""
-    cell, fill, real = at[CELL], at[FILL], precision.real
+    cell, fill = at[CELL], at[FILL]
     _, cx, cy, cz = constants(lattice, precision)
-    zero, full, (none, add, solve) = real(0), real(1), equations_nodes(precision, jit)
+    none, add, solve = equations_nodes(precision, jit)
     distance, across = distance_node(precision, jit), turned_node(precision, jit)
     cut_of, means = cut_node(precision, jit), cut_means_node(precision, jit)
 
@@ -423,7 +423,7 @@ def _refined_node(lattice, precision, jit, at):
         equations = none()
         for k in range(len(neighbours)):
             share = parameters[fill][neighbours[k]]
-            if parameters[cell][neighbours[k]] & INTERFACE and share > zero and share < full:
+            if parameters[cell][neighbours[k]] & INTERFACE:
                 link = cx[k + 1], cy[k + 1], cz[k + 1]
                 mx, my, mxx, myy, mxy, z = cut_of(share, link, (normal, p, q), shape, place)
                 equations = add(equations, (mxx - oxx, myy - oyy, mxy - oxy, mx - ox, my - oy, z))
@@ -489,7 +489,7 @@ def _paraboloid_node(lattice, precision, jit, at):
     along which x is measured."""
     cell, fill, real = at[CELL], at[FILL], precision.real
     _, cx, cy, cz = constants(lattice, precision)
-    zero, one, (none, add, solve) = real(0), real(1), equations_nodes(precision, jit)
+    one, (none, add, solve) = real(1), equations_nodes(precision, jit)
     distance, across = distance_node(precision, jit), _frame_node(precision, jit)
 
     def paraboloid(neighbours, n, parameters, normal):
@@ -499,7 +499,7 @@ def _paraboloid_node(lattice, precision, jit, at):
         equations = none()
         for k in range(len(neighbours)):
             share = parameters[fill][neighbours[k]]
-            if parameters[cell][neighbours[k]] & INTERFACE and share > zero and share < one:
+            if parameters[cell][neighbours[k]] & INTERFACE:
                 ex, ey, ez = cx[k + 1], cy[k + 1], cz[k + 1]
                 x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
                 z = ex * nx + ey * ny + ez * nz + distance(share, nx, ny, nz) - own
