@@ -1,16 +1,18 @@
-"""Neighbours of an interface cell in which a surface is known, one after the other."""
+"""Neighbours of an interface cell that hold the surface, one after the other."""
+
+from math import inf
 
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, WALL
 
-HARDLY = 1e-3  # share of liquid, or of gas, in a cell below which nothing is known of a surface in it
+HARDLY = 1e-3  # share of liquid, or of gas, in a cell at a wall below which nothing is known of a surface in it
 
 
-def surfaces_beside_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, parameters)`` -> bit k set where a surface is known in neighbour k, the fillings of
-    all, and whether one of them is a wall."""
+def surfaces_beside_node(lattice, precision, jit, at, least=-inf):
+    """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is interface with more than a share
+    ``least`` of liquid, and of gas; the fillings of all; and whether one of them is a wall."""
     cell, fill, n_neighbours, real = at[CELL], at[FILL], lattice.q - 1, precision.real
-    zero, least, most = real(0), real(HARDLY), real(1 - HARDLY)
+    zero, least, most = real(0), real(least), real(1 - least)
 
     def surfaces_beside(neighbours, parameters):
         found, walls = 0, 0

@@ -160,7 +160,7 @@ def normal_beside_walls_node(lattice, precision, jit, at):
     fill, real = at[FILL], precision.real
     zero, one, ridge = real(0), real(1), real(RIDGE)
     distance, across = distance_node(precision, jit), _frame_node(precision, jit)
-    surfaces_beside = surfaces_beside_node(lattice, precision, jit, at)
+    surfaces_beside = surfaces_beside_node(lattice, precision, jit, at, HARDLY)
     first_of = first_of_node(lattice, precision, jit)
 
     def tilted(neighbours, n, parameters, normal, place):
@@ -361,7 +361,7 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     kind, fill = cell[neighbours], held[n].astype(float)
     beside = np.where(kind & INTERFACE, held[neighbours], np.where(kind & LIQUID, 1.0, 0.0))
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
-    is_surface = (kind & INTERFACE != 0) & (beside > HARDLY) & (beside < 1.0 - HARDLY)
+    is_surface = kind & INTERFACE != 0
     shape, *frame = _paraboloid(normal, fill, beside, is_surface, lattice)
     normal = normal - shape[3] * frame[0] - shape[4] * frame[1]
     normal /= np.linalg.norm(normal, axis=0)

@@ -46,18 +46,23 @@ def steep_node(precision, jit):
 
 
 def either(own, other):
-    """The same between cells that differ by more than ``UNLIKE``; below a level surface, by less than ``ALIKE``."""
-    along, across = level(own, other), np.clip((np.abs(own - other) - ALIKE) / (UNLIKE - ALIKE), 0.0, 1.0)
+    """The same between cells that differ by more than ``UNLIKE``; by less than ``ALIKE`` what a layer carries, 3/2 f -
+    1/4, but at least 1/2 - f, or waves of two voxels grow below a fill of 0.2 where the viscosity is small."""
+    both = own + other
+    along = np.minimum(np.maximum(0.75 * both - 0.25, 0.5 - 0.5 * both), 10.0 * both)
+    across = np.clip((np.abs(own - other) - ALIKE) / (UNLIKE - ALIKE), 0.0, 1.0)
     return along + across * (steep(own, other) - along)
 
 
 def either_node(precision, jit):
     """Node function of :func:`either`."""
     zero, one, alike, scale = (precision.real(x) for x in (0, 1, ALIKE, 1.0 / (UNLIKE - ALIKE)))
-    level_of, steep_of = level_node(precision, jit), steep_node(precision, jit)
+    half, more, quarter, most = (precision.real(x) for x in (0.5, 0.75, 0.25, 10))
+    steep_of = steep_node(precision, jit)
 
     def share(own, other):
-        level, steep = level_of(own, other), min(max((abs(own - other) - alike) * scale, zero), one)
-        return level + steep * (steep_of(own, other) - level)
+        both, across = own + other, min(max((abs(own - other) - alike) * scale, zero), one)
+        along = min(max(more * both - quarter, half - half * both), most * both)
+        return along + across * (steep_of(own, other) - along)
 
     return jit(share)
