@@ -3,21 +3,24 @@
 import csv
 import json
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from muphy_lb.apps.rock.curve import PERMEABILITIES, with_bars
-from muphy_lb.apps.rock.displacement_steps import SaturationSteps, common_slope, with_permeabilities
+from muphy_lb.apps.rock.displacement_steps import SaturationSteps, Steps, common_slope, with_permeabilities
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.case.toml import toml_lines
+from muphy_lb.measure.displacement import displacement_of
+from muphy_lb.measure.permeability import nodes_in_rock
 from muphy_lb.output.charts import line_chart
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.stop_signals import StopSignals
 from tests.laws.smallest import merged
-from tests.laws.test_two_fluid import FLOW, channel
+from tests.laws.test_two_fluid import FLOW, TENSION, channel
 from tests.vessel import command
 
 WAVEFORM = {"period_s": 10.0, "sine": [1.0]}
@@ -118,6 +121,16 @@ def test_a_saturation_is_not_stuck_before_the_second_fluid_has_come_through_the_
     words = ("drainage", "--settled-within", "0.02", "--saturations", "0.6")
     assert typed(between_reservoirs(tmp_path, run={"steps": 200}), *words) == 1
     assert json.loads((tmp_path / "out" / "fractional_flow.json").read_text())["points"][0]["steps"] == 200 + 8 * 4 * 2
+
+
+def test_the_capillary_number_of_a_point_leaves_reservoirs_out(tmp_path, monkeypatch):
+    """Where both fluids are slower: it was up to an eighth too small."""
+    monkeypatch.chdir(tmp_path)
+    core = Solver(case_from_dict(merged(FLOW, merged(QUIET, between_reservoirs(tmp_path)))))
+    velocity = np.where(nodes_in_rock(core)[:, None], [0.0, 0.03, 0.04], 0.01)
+    monkeypatch.setattr(core, "velocity_m_s", lambda: velocity)
+    steps = Steps(SimpleNamespace(core=core), displacement_of(core.case, "drainage"), "inlet", 0.1, StopSignals())
+    assert steps.capillary_number() == pytest.approx(0.05 * 0.1 / TENSION)
 
 
 @pytest.mark.night

@@ -89,12 +89,13 @@ class Steps:
         found |= {"steps": sim.step_number - first, "capillary_number": fastest, "reached": ", ".join(self._reached())}
         return found | structure
 
-    def _capillary_number(self) -> float:
-        """Capillary number of the mean speed of all nodes, with the viscosity of the more viscous fluid."""
-        core, case = self._sim.core, self._sim.core.case
-        speed = float(core.units.velocity_to_si(core.health().mean_speed))
+    def capillary_number(self) -> float:
+        """Capillary number of the mean speed in the pores of the rock, reservoirs left out, with the viscosity of the
+        more viscous fluid, on every rank. Collective."""
+        core, case, speed = self._sim.core, self._sim.core.case, self._sim.core.velocity_m_s()
         viscosity = max(self._fluids.viscosities_m2_s(case)) * case.fluid.density_kg_m3
-        return core.communicator.broadcast(speed * viscosity / self._fluids.tension_n_m(case))
+        mean = None if speed is None else float(np.linalg.norm(speed[self._in_rock], axis=1).mean())
+        return core.communicator.broadcast(mean) * viscosity / self._fluids.tension_n_m(case)
 
     @cached_property
     def _in_rock(self) -> np.ndarray:
@@ -137,7 +138,7 @@ class PressureSteps(Steps):
                 return None
             rest, change, now = rest_of_change(change, then - now), then - now, then
             n_agreeing = n_agreeing + 1 if rest <= self._within else 0
-            fastest = max(fastest, self._capillary_number())
+            fastest = max(fastest, self.capillary_number())
         most = now if change < 0.0 else 1.0 - now
         return self._row(first, now, min(rest, most), n_agreeing == AGREEING, fastest)
 
@@ -291,7 +292,7 @@ class SaturationSteps(Steps):
             now = self._next(self._window)
             if now is None:
                 return None
-            fastest = max(fastest, self._capillary_number())
+            fastest = max(fastest, self.capillary_number())
             rest, change = rest_of_change(change, now - before), now - before
             n_alone = n_alone + 1 if share in (0.0, 1.0) else 0
             is_there = n_alone * per_window > self._ahead[1]  # what enters has come through the reservoir
