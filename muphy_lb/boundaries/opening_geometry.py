@@ -62,7 +62,12 @@ class OpeningFrame:
     axis: np.ndarray  #: (3,) middle of the ellipse
     along: np.ndarray  #: (3,) unit vector into the fluid along the vessel, as far as cut walls tell it; else the normal
     centre: np.ndarray  #: (3,) a point of its plane [voxels]
-    has_walls: bool = True  #: whether a wall that does not slip is a neighbour along an axis of any of its nodes
+    has_walls: bool = True  #: whether a wall that does not slip is a neighbour of any of its nodes
+
+    def moved(self, by: np.ndarray) -> "OpeningFrame":
+        """The frame of the same opening in a geometry that lies by (3,) voxels elsewhere."""
+        places = {name: getattr(self, name) + by for name in ("centroid", "middle", "axis", "centre")}
+        return replace(self, **places)
 
 
 def opening_links(nodes: NodeList, lattice: Lattice, slip=()) -> LinkRecords:

@@ -43,7 +43,7 @@ class SmoothedFluid:
 
     def blocks_of(self, place: np.ndarray) -> Iterator[tuple[tuple[int, int, int], np.ndarray | slice]]:
         """Each block that holds some of the places (n, 3) z, y, x, and the numbers of these."""
-        if self._block.size == 1:
+        if self._block.size == 1 and len(place):
             yield (0, 0, 0), slice(None)
             return
         block = np.ravel_multi_index(tuple((place // self._edge).T), self._block.shape)

@@ -176,7 +176,7 @@ def permeability(core: Core, settings: Settings = DEFAULT) -> float:
     flow = on_root(settled_flow(_case(core, settings, flow=force), SerialCommunicator(), core.nodes("periodic")))
     if not flow.settled:
         raise MuphyError(f"ketton: the flow along {core.axis} at {core.low} has not settled in {flow.steps} steps")
-    return flow.limit_m2 / core.refinement**2 * core.size / core.length
+    return flow.limit_m2 / core.refinement**2
 
 
 def permeability_by_pressure(core: Core, settings: Settings = DEFAULT) -> float:
