@@ -12,11 +12,13 @@ Two intervals, because sound can make a flow stand still for a moment. A slow mo
 off by about t_s / T_c times the change: choose T_c near the slowest time of the flow (L^2 / viscosity for a pore or a
 gap of width L, L / velocity for a vessel), and the tolerance is close to the error.
 
-Without T_c the flow rates of openings must also have no more than the tolerance still to come. In creeping flow through
-a narrow vessel of radius R and length L the pressure does not travel as sound but spreads by diffusion, with the
+Without T_c the flow rates of openings must also have no more than the tolerance still to come; with it the mean
+velocity of a rock, whose widest fracture may be slower than any T_c chosen from a mean pore. In creeping flow through a
+narrow vessel of radius R and length L the pressure does not travel as sound but spreads by diffusion, with the
 coefficient cs^2 R^2 / (8 nu), which takes far longer than an interval. The change to come follows from the last two
-changes d' and d of a flow rate: if they shrink by the same factor r = d / d' from look to look, as those of the slowest
-mode do, it is d (r + r^2 + ...) = d r / (1 - r) (Aitken's extrapolation).
+changes d' and d of a quantity, each over T or, as sound hides what looks close to each other show, half of T_c: if they
+shrink by the same factor r = d / d', as those of the slowest mode do, it is d (r + r^2 + ...) = d r / (1 - r) (Aitken's
+extrapolation).
 
 Sums run in an order, or in integers, that the number of ranks does not touch, so every run stops at the same step.
 
@@ -114,7 +116,7 @@ FLOW_QUANTITIES: Mapping[str, Callable[[FlowView], dict[str, float]]] = MappingP
 
 
 STEADY = "steady"
-EXTRAPOLATED = "flow_rates"
+EXTRAPOLATED, OF_ROCK = "flow_rates", "permeability"
 MEANS = {"permeability": "mean velocity in the pores [m/s]", "mean_speed": "mean speed [voxels per time step]"}
 
 
@@ -124,23 +126,22 @@ class SteadyWatch:
     Args:
         tolerance: allowed relative change per characteristic time, or None for never steady.
         intervals: characteristic time over the time between two looks.
-        is_extrapolated: whether what is to come of the flow rates must be within the tolerance, too.
+        extrapolated: group of which what is to come must be within the tolerance, too; none if empty.
 
     Attributes:
         change: the largest relative change.
-        to_come: what is to come of the flow rates, if that counts.
+        to_come: what is to come of that group, if there is one.
         to_come_of: what is to come of each quantity, by group and name, relative to the largest of its group.
     """
 
-    def __init__(self, tolerance: float | None, intervals: float = 1.0, is_extrapolated: bool = False):
+    def __init__(self, tolerance: float | None, intervals: float = 1.0, extrapolated: str = ""):
         self.tolerance = tolerance
         self.change = inf
-        self.to_come = inf if is_extrapolated else 0.0
-        self._is_extrapolated = is_extrapolated
+        self.to_come = inf if extrapolated else 0.0
+        self._extrapolated = extrapolated
         self._intervals = intervals
         self._change_before = inf
-        self._last: dict = {}
-        self._differences: dict = {}
+        self._looks: deque[dict] = deque(maxlen=1 + 2 * max(1, int(intervals) // 2))
         self.to_come_of: dict[str, dict[str, float]] = {}
 
     def __str__(self):
@@ -155,7 +156,7 @@ class SteadyWatch:
 
     @property
     def is_steady(self) -> bool:
-        """Whether the last two changes, and what is to come of the flow rates, are within the tolerance."""
+        """Whether the last two changes, and what is to come if that counts, are within the tolerance."""
         changes = (self.change, self._change_before, self.to_come)
         return self.tolerance is not None and all(change <= self.tolerance for change in changes)
 
@@ -168,26 +169,29 @@ class SteadyWatch:
 
     def look(self, groups: dict[str, dict[str, float]]) -> bool:
         """Compare quantities, by group and name, with the last look and remember these."""
-        last, self._last = self._last, groups
+        last = self._looks[-1] if self._looks else {}
+        self._looks.append(groups)
         if last:
             self._change_before = self.change
             self.change = self._intervals * max(_relative_changes(last, groups), default=inf)
-            self._extrapolate(last)
-        if last and self._is_extrapolated:
-            self.to_come = max(self.to_come_of.get(EXTRAPOLATED, {}).values(), default=0.0)
+            self._extrapolate()
+        if last and self._extrapolated:
+            self.to_come = max(self.to_come_of.get(self._extrapolated, {}).values(), default=0.0)
         return self.is_steady
 
-    def _extrapolate(self, last: dict[str, dict[str, float]]) -> None:
+    def _extrapolate(self) -> None:
         """Estimate the remaining changes of all quantities, relative to the largest of a group, if they go on as they
         did."""
-        before, now = self._differences, self._last
-        self._differences = {
-            group: {name: x - last[group][name] for name, x in values.items() if name in last.get(group, {})}
-            for group, values in now.items()
-        }
-        for group, changes in self._differences.items():
-            scale, earlier = max(map(abs, now[group].values()), default=0.0), before.get(group, {})
-            rests = {name: rest_of_change(earlier.get(name, inf), change) for name, change in changes.items()}
+        apart = max(1, (len(self._looks) - 1) // 2)
+        last, middle, first = [*list(self._looks)[::-apart], {}][:3]
+        for group, values in last.items():
+            scale = max(map(abs, values.values()), default=0.0)
+            earlier, earliest = middle.get(group, {}), first.get(group, {})
+            rests = {
+                name: rest_of_change(earlier[name] - earliest.get(name, -inf), x - earlier[name])
+                for name, x in values.items()
+                if name in earlier
+            }
             if rests:
                 self.to_come_of[group] = {name: _ratio(rest, scale) for name, rest in rests.items()}
 
@@ -195,15 +199,14 @@ class SteadyWatch:
         """The values that a checkpoint must keep."""
         changes = [change if change < inf else None for change in (self.change, self._change_before)]
         to_come = self.to_come if self.to_come < inf else None
-        return {"last": self._last, "changes": changes, "differences": self._differences, "to_come": to_come}
+        return {"looks": list(self._looks), "changes": changes, "to_come": to_come}
 
     def restore(self, record: dict) -> None:
         """Continue from a checkpoint's record."""
-        self._last = record["last"]
+        looks = record["looks"] if "looks" in record else [record["last"]]  # earlier versions held the last one
+        self._looks.extend(look for look in looks if look)
         self.change, self._change_before = (inf if change is None else change for change in record["changes"])
-        given = record.get("differences", {})  # checkpoints of earlier versions do not hold it, or by name alone
-        self._differences = given if all(isinstance(changes, dict) for changes in given.values()) else {}
-        if self._is_extrapolated:
+        if self._extrapolated:
             self.to_come = inf if record.get("to_come") is None else record["to_come"]
 
 
@@ -223,8 +226,9 @@ def steady_watch(view: FlowView, tolerance: float | None) -> SteadyWatch:
     """The watch that a case asks for, with a tolerance."""
     run = view.case.run
     interval_s = run.steady_interval_steps * view.units.time_step_s
-    is_extrapolated = run.steady_time_s is None and EXTRAPOLATED in run.steady_watch and bool(view.header.openings)
-    return SteadyWatch(tolerance, (run.steady_time_s or interval_s) / interval_s, is_extrapolated)
+    group, is_there = (EXTRAPOLATED, bool(view.header.openings)) if run.steady_time_s is None else (OF_ROCK, True)
+    extrapolated = group if is_there and group in run.steady_watch else ""
+    return SteadyWatch(tolerance, (run.steady_time_s or interval_s) / interval_s, extrapolated)
 
 
 class Criterion(Observer):

@@ -8,7 +8,7 @@ from math import inf, nan
 
 import pytest
 
-from muphy_lb.run.criteria import SteadyState, SteadyWatch, monitored
+from muphy_lb.run.criteria import EXTRAPOLATED, SteadyState, SteadyWatch, monitored
 from tests.channel import open_channel, simulate
 
 TOLERANCE, INTERVAL, MOST_LOOKS = 1e-3, 200, 80
@@ -53,19 +53,19 @@ def looks(watch, rates):
 
 
 def test_what_is_to_come_of_an_exponential_approach_is_known_after_three_looks():
-    watch = SteadyWatch(1e-3, is_extrapolated=True)
+    watch = SteadyWatch(1e-3, extrapolated=EXTRAPOLATED)
     looks(watch, [1.0 - 0.9**n for n in range(6)])
     assert watch.to_come == pytest.approx(0.9**5 / (1.0 - 0.9**5), rel=1e-9)
 
 
 def test_rounding_does_not_keep_a_flow_from_being_steady():
-    watch = SteadyWatch(1e-3, is_extrapolated=True)
+    watch = SteadyWatch(1e-3, extrapolated=EXTRAPOLATED)
     assert looks(watch, [1.0, 1.0 + 1e-6, 1.0 - 1e-6, 1.0])[-1]
 
 
 def test_a_checkpoint_keeps_what_is_to_come():
     rates = [1.0 - 0.9**n for n in range(80)]
-    whole, first, second = (SteadyWatch(1e-3, is_extrapolated=True) for _ in range(3))
+    whole, first, second = (SteadyWatch(1e-3, extrapolated=EXTRAPOLATED) for _ in range(3))
     expected = looks(whole, rates)
     looks(first, rates[:40])
     second.restore(first.record())
@@ -77,9 +77,9 @@ def test_a_flow_without_openings_is_steady_by_its_change_alone():
     assert [watch.look({"mean_speed": {"mean_speed": 1.0 + 9e-4 * n}}) for n in range(3)] == [False, False, True]
 
 
-@pytest.mark.parametrize("extrapolated", [True, False])
+@pytest.mark.parametrize("extrapolated", ["", EXTRAPOLATED])
 def test_a_quantity_that_is_no_number_is_not_steady(extrapolated):
-    watch = SteadyWatch(1e-3, is_extrapolated=extrapolated)
+    watch = SteadyWatch(1e-3, extrapolated=extrapolated)
     assert not any(watch.look({"flow_rates": {"inlet": 1.0, "outlet": nan}}) for _ in range(4))
 
 

@@ -111,7 +111,7 @@ class Course:
         core = Solver(case, self.communicator, agreed_on_root(self.communicator, lambda: self._nodes(surface, case)))
         if not is_first:
             _go_on_from(core, surface)
-        watch = SteadyWatch(self.moved.settled_within, is_extrapolated=bool(core.header.openings))
+        watch = SteadyWatch(self.moved.settled_within, extrapolated=EXTRAPOLATED if core.header.openings else "")
         flow_steps, is_steady = self._until(core, partial(_is_steady, core, watch))
         if flow_steps is None:
             return None, core.engine.backend
@@ -218,7 +218,7 @@ class Flux:
 
     def __init__(self, core: Solver, moved: MovedBy):
         self._core, self._moved, self._last = core, moved, nan
-        self._watch = SteadyWatch(moved.settled_within, is_extrapolated=True)
+        self._watch = SteadyWatch(moved.settled_within, extrapolated=EXTRAPOLATED)
 
     def is_steady(self) -> bool:
         """Whether it is steady, on rank 0; collective."""

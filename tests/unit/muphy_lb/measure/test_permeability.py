@@ -93,6 +93,19 @@ def test_the_tensor_is_symmetric_and_predicts_a_flow_between_its_axes():
     np.testing.assert_allclose(between.column_m2[:2], tensor @ (0.6, 0.8), rtol=1e-3)
 
 
+def test_a_fracture_beside_narrow_pores_has_come_to_speed():
+    """Whose width is six times that of the mean pore: k was settled, and 1.5e-3 off."""
+    flags = np.full((1, 72, 2), SOLID, FLAG_DTYPE)
+    flags[0, :36] = np.where(np.arange(36) % 4 < 3, FLUID, SOLID)[:, None]
+    flags[0, 36:] = FLUID
+    along_x = {"flow": {"acceleration_m_s2": [1.0, 0.0, 0.0]}, "lattice": DUCT["lattice"] | {"name": "D2Q9"}}
+    table = DUCT | along_x | {"geometry": {"shape": "channel", "spacing_m": SPACING_M}, "run": {"steps": 20000}}
+    nodes = build_nodes(Voxels(flags, spacing_m=SPACING_M, periodic=(True, True, True)))
+    found = settled_flow(case_from_dict(table), SerialCommunicator(), nodes)
+    assert found.settled
+    assert found.permeability.permeability_m2 == pytest.approx(found.limit_m2, rel=5e-4)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
