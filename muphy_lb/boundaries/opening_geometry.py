@@ -12,13 +12,16 @@ from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.domain.links import AXIS_TOLERANCE, is_wall, plane_axes
 from muphy_lb.domain.part import chunks, cuts_of
+from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, neighbour_table
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
+from muphy_lb.geometry.voxels import Opening
 from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum, oblique_shares
 
 PARTS = 2.0**20  # of a voxel, the grid of places that whole voxels may be added to
 MOST_SCALED = 2.0  # area of an ellipse through walls over that of the voxels
+DEPTH = 3  # layers of voxels whose walls tell the direction of a vessel
 RANK = 1e-6  # singular value over the largest one below which walls do not tell a number
 LEAST_TILT, MOST_TILT = 0.03, 1.5  # tangents of the angles between a vessel and the normal of its opening that count
 
@@ -98,50 +101,85 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
     rim, table = _rim(nodes, lattice, slip)
     links = opening_records(table, rim.voxel)
     midpoint = _midpoints(nodes, lattice, links)
+    mine = [np.flatnonzero(links.boundary == number) for number in range(len(nodes.openings))]
+    own = [np.unique(links.node[each]) for each in mine]
+    is_beside = [
+        _walls(table[:, each], slip) & (lattice.c @ opening.normal < AXIS_TOLERANCE)[:, np.newaxis]
+        for opening, each in zip(nodes.openings, own, strict=True)
+    ]
+    inside = [
+        _inwards(nodes, lattice, rim.voxel[each[beside.any(axis=0)]], opening.normal)
+        for opening, each, beside in zip(nodes.openings, own, is_beside, strict=True)
+    ]
+    cuts = None
+    if nodes.cuts is not None and nodes.openings:
+        cuts = cuts_of(nodes.cuts, np.unique(np.concatenate([*(rim.voxel[each] for each in own), *inside])))
     found = []
-    for number, opening in enumerate(nodes.openings):
-        mine = np.flatnonzero(links.boundary == number)
-        own = np.unique(links.node[mine])
-        walls = _wall_points(nodes, lattice, rim.voxel[own], table[:, own], opening.normal, slip)
-        frame = replace(_frame(nodes, lattice, links, midpoint, number, mine), has_walls=len(walls) > 0)
+    for number, (each, beside, behind) in enumerate(zip(own, is_beside, inside, strict=True)):
+        inner = behind[: 0 if slip else behind.size]
+        walls = _wall_points(nodes, lattice, nodes.openings[number], (rim.voxel[each], beside), (cuts, inner))
+        frame = replace(_frame(nodes, lattice, links, midpoint, number, mine[number]), has_walls=bool(beside.any()))
         found.append(_through(walls, frame))
     return tuple(found)
 
 
-def _wall_points(nodes: NodeList, lattice: Lattice, voxel, table: np.ndarray, normal, slip) -> np.ndarray:
-    """(n, 3) where links from the nodes of an opening meet walls that do not slip. Nodes further inside are not in the
-    (Q, n) table and look like walls, so that links inwards count where the wall cuts them, others half-way, too."""
-    slippery = FIRST_WALL_LINK - np.array(slip, dtype=np.int64)
-    cuts = None if nodes.cuts is None else cuts_of(nodes.cuts, np.sort(voxel))
-    found = [np.zeros((0, 3))]
+def _walls(table: np.ndarray, slip) -> np.ndarray:
+    """(Q, n) whether links of a table of neighbours lead into walls that do not slip."""
+    return is_wall(table) & ~np.isin(table, FIRST_WALL_LINK - np.array(slip, dtype=np.int64))
+
+
+def _inwards(nodes: NodeList, lattice: Lattice, voxel: np.ndarray, normal) -> np.ndarray:
+    """Ascending ids of ``DEPTH`` layers of voxels from some on, along links that do not lead back to the opening."""
+    steps, size = lattice.c[lattice.c @ np.asarray(normal) > -AXIS_TOLERANCE], np.array(nodes.shape[::-1])
+    place = voxel_coordinates(voxel, nodes.shape)
+    for _ in range(DEPTH):
+        place = (place[:, np.newaxis] + steps).reshape(-1, 3)
+        place = np.unique(place[((place >= 0) & (place < size)).all(axis=1)], axis=0)
+    return np.sort(np.ravel_multi_index(tuple(place.T[::-1]), nodes.shape)) if place.size else voxel
+
+
+def _wall_points(
+    nodes: NodeList, lattice: Lattice, opening: Opening, beside: tuple, inside: tuple[Cuts | None, np.ndarray]
+) -> np.ndarray:
+    """(n, 3) where links meet walls: those ``beside`` an opening, voxel ids (n,) of its nodes and (Q, n) which of their
+    links, half-way; or, if any of them is, at their cuts, and where others are cut from voxels ``inside``, which tell
+    where a vessel goes. Links across the plane end in what closes the vessel around it, where no wall may cut them."""
+    (voxel, is_beside), (cuts, inner) = beside, inside
+    centre = (np.array(opening.centre_m) - nodes.origin_m) / nodes.spacing_m
+    half_way, cut = [np.zeros((0, 3))], [np.zeros((0, 3))]
     for q in range(1, lattice.q):
-        at_wall = voxel[is_wall(table[q]) & ~np.isin(table[q], slippery)]
-        distance = np.full(at_wall.size, np.nan) if cuts is None else cuts.of(at_wall, lattice.c[q])
-        if lattice.c[q] @ np.asarray(normal) < AXIS_TOLERANCE:
-            distance = np.where(np.isnan(distance), HALF, distance)
-        points = voxel_coordinates(at_wall, nodes.shape) + np.multiply.outer(distance, lattice.c[q])
-        found.append(points[~np.isnan(distance)])
-    return np.concatenate(found)
+        at_wall = voxel[is_beside[q]]
+        half_way.append(voxel_coordinates(at_wall, nodes.shape) + HALF * lattice.c[q])
+        if cuts is not None:
+            start = np.union1d(at_wall, inner)
+            distance, place = cuts.of(start, lattice.c[q]), voxel_coordinates(start, nodes.shape)
+            ends_inside = (place + lattice.c[q] - centre) @ opening.normal > 0.0
+            points = place + np.multiply.outer(distance, lattice.c[q])
+            cut.append(points[ends_inside & ~np.isnan(distance)])
+    return np.concatenate(cut if any(map(len, cut)) else half_way)
 
 
 def _through(walls: np.ndarray, frame: OpeningFrame) -> OpeningFrame:
     """The frame with its ellipse moved and scaled to lie nearest to points (n, 3) of walls: a.M.a = a.b + c there by
-    least squares, and a.b' + c' more for each voxel inwards, which gives the direction of the vessel. Numbers that
-    these do not tell, and ellipses that are none or far larger or smaller than before, change nothing."""
+    least squares, and d (a.b' + c') + d^2 c'' more by d voxels inwards, which gives the direction of the vessel: b' is
+    twice M times what its axis moves aside in each of them, and with c'' a straight vessel is exact. Numbers that these
+    do not tell, and ellipses that are none or far larger or smaller than before, change nothing."""
     curvature, axes = np.linalg.eigh(frame.ellipse)
     is_bounded = curvature > AXIS_TOLERANCE * curvature.max()
     curvature, axes = curvature[is_bounded], axes[:, is_bounded]
     arm = (walls - frame.centroid) @ axes
     depth = (walls - frame.centroid) @ frame.normal
     here = np.column_stack((np.ones(len(arm)), arm))
-    for columns in (np.hstack((here, depth[:, np.newaxis] * here)), here):
+    inwards = depth[:, np.newaxis] * here
+    for columns in (np.column_stack((here, inwards, depth**2)), np.hstack((here, inwards)), here):
         found, _, rank, _ = np.linalg.lstsq(columns, (arm**2) @ curvature, rcond=RANK)
         middle = 0.5 * found[1 : here.shape[1]] / curvature
         square = float(_shiftable(found[0] + middle**2 @ curvature))
         if rank < columns.shape[1] or not 1.0 / MOST_SCALED < square < MOST_SCALED:
             continue
         frame = replace(frame, ellipse=frame.ellipse / square, axis=frame.centroid + axes @ middle)
-        aside = axes @ (0.5 * found[here.shape[1] + 1 :] / curvature) if columns is not here else np.zeros(3)
+        turn = found[here.shape[1] + 1 : 2 * here.shape[1]] if columns is not here else 0.0 * curvature
+        aside = axes @ (0.5 * turn / curvature)
         is_tilted = LEAST_TILT < np.linalg.norm(aside) < MOST_TILT
         along = frame.normal + _shiftable(aside)
         return replace(frame, along=along / np.linalg.norm(along)) if is_tilted else frame

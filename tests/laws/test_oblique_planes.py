@@ -182,6 +182,17 @@ def test_the_developed_flow_beyond_a_plane_ends_at_the_walls(slope):
         assert frame.ellipse == pytest.approx(np.outer(across, across) / 10.0**2, abs=1e-7)
 
 
+@pytest.mark.parametrize("degrees", [2.0, 14.0, 35.0, 40.0])
+def test_the_direction_of_a_straight_vessel_is_exact(degrees):
+    """One layer of cuts told none at 14 degrees of the inlet and at 35 of the outlet, which diverged, and closed ends
+    of the channel beyond a plane turned it."""
+    angle = np.radians(degrees)
+    along = np.array([np.cos(angle), np.sin(angle), 0.0])
+    nodes, *_ = slanted(tuple(along[:2]), 18.3, 56.6, normal=(1.0, 0.0, 0.0))
+    for frame, sign in zip(opening_frames(nodes, D2Q9), (1.0, -1.0), strict=True):
+        assert frame.along == pytest.approx(sign * along, abs=1e-5)
+
+
 def cut_along_y(degrees: float, reynolds: float, tau: float) -> tuple[float, Solver]:
     """Flow over Poiseuille's of a channel at an angle to x that planes normal to x cut; and the run."""
     angle, height, length = np.radians(degrees), 20.0, 40.0
