@@ -94,7 +94,8 @@ class RunSection(Section):
     """steps over which the openings' values rise smoothly from rest; 0 = at once"""
     steady_tolerance: Annotated[Positive, Field(le=LARGEST_TOLERANCE)] | None = None
     """relative change of the watched quantities per characteristic time below which the run ends; without
-    steady_time_s also the change of flow rates that is still to come; at most 0.1, usually 1e-3 or less"""
+    steady_time_s also the change of flow rates that is still to come, with it that of the permeability; at most 0.1,
+    usually 1e-3 or less"""
     steady_interval_steps: AtLeastOne = 200
     """steps between two looks at the change"""
     steady_time_s: Positive | None = None
