@@ -213,7 +213,7 @@ class PackedSolver(Solver):
         for survey, place in zip(self._surveys, self._places, strict=True):
             offset = np.array([0.0, 0.0, place.layer])
             for frame, condition in zip(survey.frames, survey.conditions, strict=True):
-                places = {name: getattr(frame, name) + offset for name in ("centroid", "middle", "centre")}
+                places = {name: getattr(frame, name) + offset for name in ("centroid", "middle", "centre", "axis")}
                 frames.append(replace(frame, **places))
                 conditions.append(_placed_condition(condition, frame, offset, place.opening))
         self.frames, self.conditions = tuple(frames), tuple(conditions)
