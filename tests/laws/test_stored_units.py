@@ -87,9 +87,9 @@ def test_what_comes_through_an_opening_scales_with_the_unit(lattice, kind, equil
     of_value, of_momentum = (UNIT, 1.0) if kind == PRESSURE else (1.0, UNIT)
     one, scaled = (openings(equilibrium).compile(lattice, precision, plain) for precision in (FP64, SCALED))
     for f, k, v, m, *u in zip(outgoing, q, value, momentum, *velocity, strict=True):
-        for inward in ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)):
-            found = scaled(UNIT * f, k, kind, of_value * v, of_momentum * m, inward, *u)
-            assert found == UNIT * one(f, k, kind, v, m, inward, *u)
+        for plane in ((0.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (0.8, 0.6, 0.0, -1.2)):
+            found = scaled(UNIT * f, k, kind, of_value * v, of_momentum * m, plane, *u)
+            assert found == UNIT * one(f, k, kind, v, m, plane, *u)
 
 
 @TWO_LATTICES

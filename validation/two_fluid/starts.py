@@ -35,8 +35,7 @@ class Means(NamedTuple):
 
 @case("two-fluid-starts", "self-consistency (P23): above a capillary number mean flows forget how both fluids started")
 def starts(settings: Settings) -> Iterator:
-    """Relative permeabilities of a periodic pack at rising capillary numbers, from slabs across the flow and from
-    invasion, and the share of the values whose standard errors overlap."""
+    """Relative permeabilities of a periodic pack at rising capillary numbers, from two starts."""
     refuse_half(settings)
     pack = QUICK_PACK if settings.quick else PACK
     alone = _flow(settings, *pack)
