@@ -43,12 +43,14 @@ class SmoothedFluid:
 
     def blocks_of(self, place: np.ndarray) -> Iterator[tuple[tuple[int, int, int], np.ndarray | slice]]:
         """Each block that holds some of the places (n, 3) z, y, x, and the numbers of these."""
-        if self._block.size == 1 and len(place):
+        if not len(place):
+            return
+        if self._block.size == 1:
             yield (0, 0, 0), slice(None)
             return
         block = np.ravel_multi_index(tuple((place // self._edge).T), self._block.shape)
         order = np.argsort(block, kind="stable")
-        for members in np.split(order, np.flatnonzero(np.diff(block[order])) + 1) if order.size else ():
+        for members in np.split(order, np.flatnonzero(np.diff(block[order])) + 1):
             z, y, x = np.unravel_index(block[members[0]], self._block.shape)
             yield (int(z), int(y), int(x)), members
 

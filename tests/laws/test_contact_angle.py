@@ -8,7 +8,7 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.physics.free_surface.capillarity import COS_ANGLE, TENSION, plane_distance, plane_share
-from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS, WALL
+from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LAST_TENSION, LIQUID, MASS, WALL
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, curvature
 from muphy_lb.physics.free_surface.heights import curvature_by_heights
 from muphy_lb.physics.free_surface.operators.column import slope_along, split
@@ -17,7 +17,7 @@ from muphy_lb.validation.case import Settings
 from muphy_lb.validation.free_surface.drops import contact_angle, drop_on_wall
 from muphy_lb.validation.free_surface.slits import suction, suction_in_tube
 from tests.free_surface import SurfaceSetup, Tank, tank
-from tests.laws.test_free_surface import BACKENDS, splash
+from tests.laws.test_free_surface import BACKENDS, random_owner, splash
 
 WETTING = {"capillarity": CONTACT_ANGLE, "of_capillarity": {TENSION: 0.01, COS_ANGLE: 0.5}}
 
@@ -185,6 +185,23 @@ def test_ranks_and_streaming_change_no_bit(backend):
         flow.ranks.step(101)
         states.add(flow.state())
     assert len(states) == 1 and flow.bad() == 0
+
+
+@BACKENDS
+def test_where_steep_columns_tell_a_range_ranks_and_streaming_change_no_bit(backend):
+    """A column of liquid that falls along a wall: cells whose curvature its neighbours leave open follow the liquid."""
+    nodes, states = tank((1, 40, 30)), set()
+    steep = {"capillarity": CONTACT_ANGLE, "of_capillarity": {TENSION: 0.015, COS_ANGLE: 0.866}}
+    column = BoxRegion(np.zeros(3), np.full(3, -1.0), np.array([6.3, 28.0, 1.0]))
+    for n_ranks, streaming in ((1, "pull"), (3, "pull"), (2, "aa")):
+        setup = SurfaceSetup(D2Q9, rates=(1.0,), force=(0.0, -3e-4, 0.0), backend=backend, streaming=streaming, **steep)
+        flow = Tank(nodes, setup, [column], random_owner(nodes, n_ranks))
+        flow.ranks.step(119)
+        before = flow.field(CELL)
+        flow.ranks.step(1)
+        states.add(flow.state())
+    is_kept = (before == INTERFACE) & (flow.field(CELL) == INTERFACE)
+    assert len(states) == 1 and (flow.field(LAST_TENSION)[is_kept] == 0.0).any()
 
 
 def curvatures_at_the_wall(angle: float, asked: float) -> np.ndarray:

@@ -4,7 +4,8 @@ The start is the exact flow at the exact level; a film that the scheme places el
 
 Stairs of voxels hold the liquid up to a tenth of a voxel before the plane that they stand for, with a surface or
 without: 1.5 to 2.5 % of the flow rate of a film of 12 voxels. So where a plate of voxels is oblique its plane of no
-slip is found by the flow rate G H^3 / (12 nu) between two of them, and what is judged is the surface alone.
+slip is found by the flow rate G H^3 / (12 nu) between two of them: flow rates above it tell the error of the surface
+alone, those above the stairs that of both. Both are judged.
 """
 
 from collections.abc import Iterator
@@ -148,7 +149,7 @@ def _oblique(settings: Settings, plates: Plates) -> Iterator[Row]:
     what = f"D2Q9, depth {OBLIQUE_DEPTH:g}, plate of voxels along ({plates.b}, {-plates.a}): flow rate"
     free = depth - plates.no_slip(settings)
     yield relative(f"{what} above the plane of no slip", drive * free**3 / (3.0 * VISCOSITY), rate, FLOW)
-    yield shown(f"{what} above the stairs", drive * depth**3 / (3.0 * VISCOSITY), rate)
+    yield relative(f"{what} above the stairs", drive * depth**3 / (3.0 * VISCOSITY), rate, FLOW)
 
 
 def _film(

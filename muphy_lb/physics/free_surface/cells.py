@@ -57,7 +57,7 @@ SUPPORT = "support"
 SUPPORTED = 6
 LAST_TENSION = "last_tension"
 """Name of the field, with surface tension: the density that it added to an interface cell in the step before; 0 if the
-cell is new."""
+cell is new, or if its neighbours told a range, whose end it holds within a step."""
 TENSION_AHEAD = "tension_ahead"
 """Name of the field, with surface tension: the density that it adds to an interface cell in this step."""
 HELD = "held"

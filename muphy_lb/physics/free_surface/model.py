@@ -114,7 +114,7 @@ def free_surface(
     Args:
         flow: compressible, streamed by a scheme that stores behind the collision.
         gas_deviation: density of the gas pressure minus 1, lattice units.
-        capillarity: pressure of surface tension; see :func:`exchange`.
+        capillarity: pressure of surface tension; see :func:`tension_ahead`.
         parameters: values of its parameters.
         bubbles: of gas that is compressed.
         walls: their normals, with a contact angle.

@@ -207,8 +207,7 @@ def _concerns_node(lattice, precision, jit, at):
 
 def _beside_node(jit, count: int, precision, at):
     """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is dry, and where it is liquid, and the
-    fillings of all. They are read before anything follows from one, so that a GPU waits for memory
-    once."""
+    fillings of all. They are read before anything follows from one, so that a GPU waits for memory once."""
     cell, fill, zero, dry_below = at[CELL], at[FILL], precision.real(0), precision.real(DRY)
 
     def beside(neighbours, parameters):

@@ -73,9 +73,7 @@ from muphy_lb.physics.free_surface.capillarity import (
 from muphy_lb.physics.free_surface.cells import (
     CELL,
     DRY,
-    EMPTIED,
     FILL,
-    FILLED,
     FLUID,
     HELD,
     INCOMPLETE,
@@ -83,7 +81,6 @@ from muphy_lb.physics.free_surface.cells import (
     LAST_TENSION,
     LIQUID,
     MASS,
-    NEEDED,
     NOT_HELD,
     ONE_PRESSURE,
     OPENING,
@@ -93,10 +90,9 @@ from muphy_lb.physics.free_surface.cells import (
     TENSION_AHEAD,
     TURNING,
     WALL,
-    density_node,
 )
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
-from muphy_lb.physics.free_surface.operators import column
+from muphy_lb.physics.free_surface.operators import column, outcome
 from muphy_lb.physics.free_surface.operators.tension import RAISED
 from muphy_lb.physics.free_surface.operators.wet_shares import either, either_node, level, level_node, steep, steep_node
 
@@ -136,19 +132,12 @@ def scheme_of(capillarity: Operator) -> Scheme:
 
 
 REGISTERS = 168  # of a thread in single precision: three blocks of 128 in a multiprocessor; the compiler takes 202
-ALONE = 0.1  # filling below which a cell without liquid beside it becomes gas
-MOST_SPEED = 0.2
-"""Speed above which a cell without liquid beside it gives up what it holds: spray of less than a voxel cannot move to
-gas cells, and would fall faster and faster in its place."""
-
 GRAZING = 0.1  # component of a link along the normal from which on what arrives along it is extrapolated
 THINNEST = 0.1
 """Smallest depth below the surface for which the stress that would bear the body force is expected. Where a surface is
 oblique, places half a link before an almost empty cell may lie above it, and tell nothing."""
 HEAVIEST = 1.5  # largest change of the density by what does not bear the body force, over that force
 OF_TENSION = 0.5  # the same over the pressure of surface tension
-RELAXED = 0.1
-"""Share of the difference of densities, of the liquid in a pocket less that of the gas, that is taken in a step."""
 
 
 @cache
@@ -176,7 +165,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         of_gas = gas.reference(n, parameters)
         tension = _tension(capillarity, added(leaving) - of_gas, n, parameters)
         deviation = of_gas + tension
-        rho, is_fast = np.broadcast_to(1.0 + deviation, n.shape), added(u * u) > MOST_SPEED**2
+        rho, is_fast = np.broadcast_to(1.0 + deviation, n.shape), added(u * u) > outcome.MOST_SPEED**2
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
         mass, beside, through = parameters[MASS][n], cell[neighbours], np.zeros(n.shape)
         is_alone = _is_alone(beside, fill[neighbours], scheme.almost_full)
@@ -203,13 +192,13 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
             arriving[back] = np.where(kind & (FLUID | WALL), arriving[back], missing)
         mass = mass + fill[n] * through
         density = 1.0 + added(arriving)
-        is_pocket = ~_touches_gas(beside) & (mass < density)
-        arriving[0] -= np.where(is_pocket, RELAXED * np.maximum(density - rho, 0.0), 0.0)
+        is_pocket = ~outcome.touches_gas(beside) & (mass < density)
+        arriving[0] -= np.where(is_pocket, outcome.RELAXED * np.maximum(density - rho, 0.0), 0.0)
         parameters[MASS][n] = mass
-        decided = _decided(mass, 1.0 + added(arriving), beside, (is_alone, is_fast), scheme.hysteresis)
+        decided = outcome.decided(mass, 1.0 + added(arriving), beside, (is_alone, is_fast), scheme.hysteresis)
         if capillarity is CONTACT_ANGLE:
-            decided = _loosened(decided, beside, neighbours, n, lattice, parameters)
-        pressure = gas.reference(n, parameters) + tension, pushed[0]
+            decided = outcome.loosened(decided, beside, neighbours, n, lattice, parameters)
+        pressure = deviation, pushed[0]
         parameters[HELD][n] = _held(beside, fill[neighbours], neighbours, n, lattice, parameters, pressure)
         cell[neighbours[(fill[n] < DRY) & (beside == LIQUID)]] = SHORE_NEXT
         cell[n] = decided
@@ -284,63 +273,17 @@ def _is_alone(beside, fill, almost_full):
     return ~(is_full | (beside & LIQUID != 0)).any(axis=0)
 
 
-def _touches_gas(beside):
-    """(m,) whether cells have gas or openings beside them."""
-    return ((beside & (FLUID | WALL) == 0) | (beside == OPENING)).any(axis=0)
-
-
-def _decided(mass, density, beside, is_alone_and_fast, hysteresis):
-    """(m,) cells, with what becomes of them, from their mass, density, neighbours (Q - 1, m), and whether none of these
-    is liquid and they are fast."""
-    is_alone, is_fast = is_alone_and_fast
-    has_gas, is_open = (beside & (FLUID | WALL) == 0).any(axis=0), (beside == OPENING).any(axis=0)
-    filled = (mass > (1.0 + hysteresis) * density) | (~has_gas & (mass > (1.0 - hysteresis) * density))
-    is_lost = (mass < ALONE * density) | is_fast
-    emptied = ~is_open & ((mass < -hysteresis * density) | (is_alone & is_lost))
-    return INTERFACE | np.where(filled, FILLED, np.where(emptied, EMPTIED, 0))
-
-
-def _loosened(decided, beside, neighbours, n, lattice, parameters):
-    """(m,) cells that do not turn but whose plane enters gas, or leaves liquid, along a wall, are marked."""
-    share, found = parameters[FILL][n].astype(float), decided
-    for k in reversed(range(lattice.q - 1)):
-        is_gas, is_liquid = beside[k] & (FLUID | WALL) == 0, beside[k] & LIQUID != 0
-        enters = is_gas & column.is_entered(k, share, neighbours, lattice, parameters)
-        leaves = is_liquid & column.is_left(k, share, neighbours, lattice, parameters)
-        found = np.where(enters, INTERFACE | FILLED | NEEDED, np.where(leaves, INTERFACE | EMPTIED | NEEDED, found))
-    return np.where(decided == INTERFACE, found, decided)
-
-
-def _loosened_node(lattice, precision, jit, at, capillarity: Operator):
-    """Node function ``(kind, neighbours, n, parameters)`` of :func:`_loosened`."""
-    if capillarity is not CONTACT_ANGLE:
-        return jit(lambda kind, neighbours, n, parameters: kind)
-    cell, fill, n_neighbours = at[CELL], at[FILL], lattice.q - 1
-    is_entered, is_left = column.entered_and_left_nodes(lattice, precision, jit, at)
-
-    def loosened(kind, neighbours, n, parameters):
-        if kind != INTERFACE:
-            return kind
-        share = parameters[fill][n]
-        for k in range(n_neighbours):
-            beside = parameters[cell][neighbours[k]]
-            if beside & (FLUID | WALL) == 0 and is_entered(k, share, neighbours, parameters):
-                return INTERFACE | FILLED | NEEDED
-            if beside & LIQUID and is_left(k, share, neighbours, parameters):
-                return INTERFACE | EMPTIED | NEEDED
-        return kind
-
-    return jit(unroll(loosened))
-
-
 def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Operator, Operator]):
     """The node function; returns the bits of the populations that it has changed."""
     how, scheme = (lattice, precision, jit), scheme_of(pressures[0])
     (capillarity, gas), cell, mass, of_speed = pressures, at[CELL], at[MASS], precision.real(1.5)
-    state_at, outcome_of = state_node(*how, COMPRESSIBLE, AFTER_COLLISION), _outcome_node(*how, scheme.hysteresis)
+    state_at, outcome_of = (
+        state_node(*how, COMPRESSIBLE, AFTER_COLLISION),
+        outcome.outcome_node(*how, scheme.hysteresis),
+    )
     gas_at, n_neighbours = gas.node(*how, at), lattice.q - 1
     tension_at, forget = _tension_nodes(capillarity, precision, jit, at)
-    mass_of, loosened = _mass_node(*how, at, scheme), _loosened_node(*how, at, capillarity)
+    mass_of, loosened = _mass_node(*how, at, scheme), outcome.loosened_node(*how, at, capillarity)
     complete, plane_of = _complete_node(*how, at, scheme.nearest), _plane_node(*how, at)
     hold = _hold_node(*how, at)
 
@@ -576,47 +519,3 @@ def _rest_node(lattice, precision, jit, at):
         return real(counted) * share
 
     return jit(unroll(rest_of))
-
-
-def _outcome_node(lattice, precision, jit, hysteresis):
-    """Node function ``(f, changed, held, counts, deviation, square)`` -> what becomes of an interface cell of mass
-    ``held``, and the bits of its changed populations, to which the one at rest may be added.
-
-    ``changed``: bits of those that come from gas; ``counts``: bits of gas, numbers of liquid neighbours, of openings;
-    ``deviation``: of the gas; ``square``: 3/2 of the square of its speed.
-    """
-    real = precision.real
-    over, drained, almost, hardly = (real(x) for x in (1 + hysteresis, -hysteresis, 1 - hysteresis, ALONE))
-    zero, one, fastest, relaxed = real(0), real(1), real(1.5 * MOST_SPEED**2), real(RELAXED)
-    stop, density_of = _stop_node(lattice, precision, jit), density_node(lattice, precision, jit)
-
-    def outcome(f, changed, held, counts, deviation, square):
-        gas, n_liquid, n_open = counts
-        is_stray = n_liquid == 0 and square > fastest
-        if n_open > 0 and is_stray:
-            stop(f, changed, deviation)
-        density = density_of(f)
-        if gas == 0 and n_open == 0 and held < density:
-            f[0] -= relaxed * max(density - (one + deviation), zero)
-            density = density_of(f)
-            changed |= 1
-        if held > over * density or (gas == 0 and held > almost * density):
-            return INTERFACE | FILLED, changed
-        if n_open == 0 and (held < drained * density or is_stray or (n_liquid == 0 and held < hardly * density)):
-            return INTERFACE | EMPTIED, changed
-        return INTERFACE, changed
-
-    return jit(outcome)
-
-
-def _stop_node(lattice, precision, jit):
-    """Node function that replaces populations whose bit is set by those at rest, with a deviation of the density."""
-    n_populations, bit = lattice.q, tuple(1 << q for q in range(lattice.q))
-    w, _, _, _ = constants(lattice, precision)
-
-    def stop(f, changed, deviation):
-        for q in range(n_populations):
-            if changed & bit[q]:
-                f[q] = w[q] * deviation
-
-    return jit(unroll(stop))

@@ -38,3 +38,11 @@ def test_solid_costs_no_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert np.prod(nodes.shape) > smoothed_fluid.SPARSE * nodes.n_nodes and peak < 4 * flags.size
+
+
+@pytest.mark.parametrize("edge", [7, 16])
+def test_a_box_without_walls_has_none(monkeypatch, edge):
+    monkeypatch.setattr(wall_shapes, "edges", lambda shape, _: np.minimum(shape, edge))
+    nodes = build_nodes(Voxels(np.full((1, 9, 12), FLUID, dtype=np.uint8), periodic=(True, True, True)))
+    shapes, codes = wall_shapes.wall_shapes(nodes, lattice_named("D2Q9"))
+    assert shapes.number.size == 0 and codes.shape == (8, 0)
