@@ -21,7 +21,7 @@ def test_kernels_of_a_free_surface_compile():
     line = [sys.executable, "-m", "tests.parity.ptx_surface"]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 1 + 2 * 13
+    assert len(done.stdout.splitlines()) == 1 + 2 * 15
 
 
 @pytest.mark.night
