@@ -5,14 +5,10 @@ of a free surface, which took half of a step before anybody looked.
 """
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
-from tests.conftest import ROOT
-from tests.parity.cases import CANNOT_RUN
+from tests.parity.cases import printed_by
 
 pytestmark = pytest.mark.night
 
@@ -36,13 +32,7 @@ SIZES = {
 @pytest.fixture(scope="module")
 def kernels():
     """Instructions and registers by name of the kernel."""
-    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tests.parity.machine_code"]
-    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=900)
-    if done.returncode == CANNOT_RUN:
-        pytest.skip(done.stdout.strip())
-    assert done.returncode == 0, done.stderr[-3000:]
-    return {each["name"]: each for each in json.loads(done.stdout)}
+    return {each["name"]: each for each in json.loads(printed_by("tests.parity.machine_code", seconds=900))}
 
 
 def test_every_large_kernel_is_looked_at(kernels):
