@@ -90,6 +90,12 @@ def constants(lattice: Lattice, precision: Precision) -> tuple:
     return weights, *components
 
 
+def constant_tables(lattice: Lattice, precision: Precision) -> tuple:
+    """:func:`constants` as arrays, for loops that are not unrolled: a tuple is read by an index that is known only when
+    a kernel runs through a branch for each of its items."""
+    return tuple(np.array(each) for each in constants(lattice, precision))
+
+
 @cache
 def in_turn(*operators: Operator) -> Operator:
     """Operators of particles, ``(i, parameters)``, one after the other; what the last returns."""

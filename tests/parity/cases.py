@@ -4,11 +4,14 @@ Run as ``python -m tests.parity.cases BACKEND FILE DIMENSION`` it writes the res
 dimension: the way to Numba's CUDA simulator, which must be chosen before numba is imported.
 """
 
+import os
+import subprocess
 import sys
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import pytest
 
 from muphy_lb.base.precision import FP16, FP32, FP64
 from muphy_lb.boundaries.wall_motion import WallMotion
@@ -16,6 +19,7 @@ from muphy_lb.domain import STREAMINGS, AddressTable, compress
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9, D3Q19, LATTICES
 from muphy_lb.operators import CUMULANT, RECURSIVE_REGULARISED
+from tests.conftest import HANGS_S, ROOT
 from tests.laws.walled import INTERPOLATED, MOVING, ScatteredDistances, walled_nodes
 from tests.support import (
     PULSATING,
@@ -44,6 +48,19 @@ BOUND = {FP64: 1e-12, FP32: 2e-6, FP16: 3 * 2.0**-13}
 SIMULATED_BLOCK = 32
 # Exit code of a program that lacks what it needs, so that its tests are skipped.
 CANNOT_RUN = 3
+
+
+def printed_by(*line: str, seconds: float = HANGS_S) -> str:
+    """What ``python -m ...`` prints in a process of its own, outside the simulator of GPUs; the test is skipped where
+    the program lacks what it needs."""
+    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-m", *line], env=env, cwd=ROOT, capture_output=True, text=True, timeout=seconds
+    )
+    if done.returncode == CANNOT_RUN:
+        pytest.skip(done.stdout.strip())
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
 
 
 def setups(precisions=PRECISIONS):

@@ -37,7 +37,7 @@ from tests.fluctuating import FluctuatingSetup
 from tests.laws.collisions import Case
 from tests.parity.ptx import compiled, counts, ptx_of, refuse_without_compiler
 from tests.parity.ptx_streamings import free_products
-from tests.parity.ptx_surface import AMONG, CELLS, RANGE, TABLE
+from tests.parity.ptx_surface import fluid_arguments
 
 
 def sample() -> list[Case]:
@@ -103,8 +103,7 @@ def strict(case: Case) -> dict:
     pattern = PULL.patterns(case.lattice)[0]
     kernel = skeletons.stream_collide_fluid(case.operator, pattern, case.lattice, FP32, np.uint32)
     buffer, parameters = types.Array(types.float32, 1, "C"), types.Tuple((types.float32,) * len(case.parameters))
-    bounds = types.boolean, *RANGE
-    ptx = ptx_of(kernel, (buffer, buffer, *TABLE, *bounds, parameters, CELLS, types.uint8, AMONG))
+    ptx = ptx_of(kernel, fluid_arguments(buffer, parameters))
     return {"name": str(case), "free_products": free_products(ptx), "fused": ptx.count("fma.rn")}
 
 

@@ -21,7 +21,7 @@ from muphy_lb.model.model import ARRIVING, REFILL
 from muphy_lb.physics.thermal.model import Heat
 from tests.free_surface import SurfaceSetup
 from tests.parity.ptx import CAPABILITY, pretend, ptx_of, refuse_without_compiler
-from tests.parity.ptx_surface import AMONG, CANDIDATES, CELLS, RANGE, TABLE, WORDS, composed
+from tests.parity.ptx_surface import CANDIDATES, CELLS, RANGE, TABLE, WORDS, composed, fluid_arguments
 from tests.support import build_engine, random_nodes
 from tests.thermal import BETWEEN, ThermalSetup, between_walls
 
@@ -56,8 +56,7 @@ def kernels(streaming: str):
                 sources = types.Tuple((CELLS, types.uint8, types.int64))
                 yield stage.name, phase, kernel, (*tables, sources, BUFFER, typeof(given))
         kernel = skeletons.stream_collide_fluid(model.collision, pattern, *how, np.uint32)
-        bounds = types.boolean, *RANGE
-        yield "step", phase, kernel, (BUFFER, BUFFER, *TABLE, *bounds, values, CELLS, types.uint8, AMONG)
+        yield "step", phase, kernel, fluid_arguments(BUFFER, values)
         kernel = skeletons.stream_collide(model.collision, pattern, *how, np.uint32)
         yield "plain step", phase, kernel, (BUFFER, BUFFER, *TABLE, types.int64, types.int64, *RANGE, values)
 

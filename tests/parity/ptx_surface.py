@@ -39,6 +39,11 @@ TENSE = {
 """Away from walls a surface with a contact angle is that without."""
 
 
+def fluid_arguments(buffer, values) -> tuple:
+    """Types of the arguments of the step of nodes with fluid."""
+    return buffer, buffer, *TABLE, types.boolean, *RANGE, values, CELLS, types.uint8, types.uint8, AMONG
+
+
 def composed(stage, operators, arriving, stored, how):
     """The kernel of a stage that is composed from its access, and the types of its arguments ahead of the values;
     ``arriving`` and ``stored``: as of ``at_node``. Its nodes collide with a second operator, whose values come last."""
@@ -122,8 +127,7 @@ def main() -> int:
         values = typeof(engine.parameters.values(collide, engine.model.parameters, 0))
         buffer = types.Array(typeof(precision.real(0)), 1, "C")
         kernel = skeletons.stream_collide_fluid(collide, pattern, lattice, precision, np.uint32)
-        arguments = buffer, buffer, *TABLE, types.boolean, *RANGE, values, CELLS, types.uint8, types.uint8, AMONG
-        ptx_of(kernel, arguments)
+        ptx_of(kernel, fluid_arguments(buffer, values))
         print(precision.name, "stream and collide", flush=True)
         measure, moments = extent_in((9, 8, 7)), engine.model.macroscopic
         of_measure = typeof(engine.parameters.values(measure.operator, measure.values, 0))

@@ -1,27 +1,17 @@
 """What the GPU's compiler makes of the stream kernels; needs no GPU."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
 from muphy_lb.lattice import D3Q19
-from tests.conftest import HANGS_S, ROOT
-from tests.parity.cases import CANNOT_RUN
+from tests.parity.cases import printed_by
 
 
 @pytest.fixture(scope="module", params=["few", pytest.param("all", marks=pytest.mark.night)])
 def kernels(request):
     """Findings about kernels: streamings, precisions, compute capabilities; a push compiles a few of them."""
-    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tests.parity.ptx", request.param]
-    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
-    if done.returncode == CANNOT_RUN:
-        pytest.skip(done.stdout.strip())
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
+    return json.loads(printed_by("tests.parity.ptx", request.param))
 
 
 def names_where(kernels, condition) -> list[str]:

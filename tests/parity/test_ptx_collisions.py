@@ -1,26 +1,16 @@
 """What the GPU's compiler makes of collisions other than BGK, in single precision; needs no GPU."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
-from tests.conftest import HANGS_S, ROOT
-from tests.parity.cases import CANNOT_RUN
+from tests.parity.cases import printed_by
 
 
 @pytest.fixture(scope="module")
 def kernels():
     """Findings about every kernel of the sample."""
-    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tests.parity.ptx_collisions"]
-    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
-    if done.returncode == CANNOT_RUN:
-        pytest.skip(done.stdout.strip())
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
+    return json.loads(printed_by("tests.parity.ptx_collisions"))
 
 
 @pytest.mark.parametrize(

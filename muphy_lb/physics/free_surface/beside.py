@@ -1,4 +1,4 @@
-"""Neighbours of an interface cell that hold the surface, one after the other."""
+"""The neighbours of a cell: what they are, and those that hold the surface, one after the other."""
 
 from math import inf
 
@@ -8,19 +8,33 @@ from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, WALL
 HARDLY = 1e-3  # share of liquid, or of gas, in a cell at a wall below which nothing is known of a surface in it
 
 
+def around_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, parameters)`` -> cells of the neighbours, and their fillings. They are read before
+    anything follows from one, so that a GPU waits for memory once."""
+    cell, fill, n_neighbours, zero = at[CELL], at[FILL], lattice.q - 1, precision.real(0)
+
+    def around(neighbours, parameters):
+        kinds = [0] * n_neighbours
+        shares = [zero] * n_neighbours
+        for k in range(n_neighbours):
+            kinds[k], shares[k] = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+        return kinds, shares
+
+    return jit(unroll(around))
+
+
 def surfaces_beside_node(lattice, precision, jit, at, least=-inf):
     """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is interface with more than a share
     ``least`` of liquid, and of gas; the fillings of all; and whether one of them is a wall."""
-    cell, fill, n_neighbours, real = at[CELL], at[FILL], lattice.q - 1, precision.real
-    zero, least, most = real(0), real(least), real(1 - least)
+    n_neighbours, least, most = lattice.q - 1, precision.real(least), precision.real(1 - least)
+    around = around_node(lattice, precision, jit, at)
 
     def surfaces_beside(neighbours, parameters):
         found, walls = 0, 0
-        shares = [zero] * n_neighbours
+        kinds, shares = around(neighbours, parameters)
         for k in range(n_neighbours):
-            kind, shares[k] = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
-            walls |= kind & WALL
-            if kind & INTERFACE and shares[k] > least and shares[k] < most:
+            walls |= kinds[k] & WALL
+            if kinds[k] & INTERFACE and shares[k] > least and shares[k] < most:
                 found |= 1 << k
         return found, shares, walls != 0
 

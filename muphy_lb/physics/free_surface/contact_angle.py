@@ -21,7 +21,7 @@ import numpy as np
 from muphy_lb.domain.wall_shapes import WALL_NORMAL
 from muphy_lb.lattice import combined
 from muphy_lb.operators import Operator
-from muphy_lb.operators.operator import constants, joined, named
+from muphy_lb.operators.operator import constant_tables, joined, named
 from muphy_lb.physics.free_surface.beside import HARDLY
 from muphy_lb.physics.free_surface.capillarity import (
     COS_ANGLE,
@@ -116,7 +116,7 @@ def into_wall_node(precision, jit, at):
 def wall_distance_node(lattice, precision, jit, at):
     """Node function ``(neighbours, parameters, into)`` of :func:`wall_distance`."""
     cell, real = at[CELL], precision.real
-    _, cx, cy, cz = (np.array(each) for each in constants(lattice, precision))
+    _, cx, cy, cz = constant_tables(lattice, precision)
     zero, half, one, least = (real(x) for x in (0, 0.5, 1, HARDLY))
 
     def distance(neighbours, parameters, into):
@@ -135,7 +135,7 @@ def wall_distance_node(lattice, precision, jit, at):
 
 def _is_along_node(lattice, precision, jit):
     """Node function: whether link k leads along the wall to a neighbour of a kind."""
-    _, cx, cy, cz = (np.array(each) for each in constants(lattice, precision))
+    _, cx, cy, cz = constant_tables(lattice, precision)
     most_into_wall, most_aside = precision.real(ALONG), precision.real(ASIDE)
 
     def is_along(kind, k, sides):
@@ -149,7 +149,7 @@ def _is_along_node(lattice, precision, jit):
 def layer_distance_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal, sides)`` of :func:`layer_distance`."""
     cell, fill, real = at[CELL], at[FILL], precision.real
-    _, cx, cy, cz = (np.array(each) for each in constants(lattice, precision))
+    _, cx, cy, cz = constant_tables(lattice, precision)
     zero, one, half, least, farthest = (real(x) for x in (0, 1, 0.5, HARDLY, FARTHEST))
     share_of, is_along = share_node(precision, jit), _is_along_node(lattice, precision, jit)
 
@@ -298,10 +298,8 @@ def _curvature_at_wall_node(lattice, precision, jit, at):
         least, most, is_known = by_heights(neighbours, n, parameters, normal)
         if is_known:
             return least, most
-        a, b, c, h, i, left = least, least, least, least, least, 2
-        while left:
+        for _ in range(2):  # a loop, which keeps one copy of the fit in machine code
             a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall)
-            left -= 1
         found = curvature_of_it(a, b, c, h, i)
         return found, found
 
@@ -311,7 +309,7 @@ def _curvature_at_wall_node(lattice, precision, jit, at):
 def _fit_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal, wall)`` of :func:`_fit`; it tilts the normal by H and I."""
     cell, fill, cosine, real = at[CELL], at[FILL], at[COS_ANGLE], precision.real
-    _, cx, cy, cz = (np.array(each) for each in constants(lattice, precision))
+    _, cx, cy, cz = constant_tables(lattice, precision)
     zero, one, two, heavy, parallel = (real(x) for x in (0, 1, 2, HEAVY, MEETING * MEETING))
     layer, cut_of = layer_distance_node(lattice, precision, jit, at), _cut_node(precision, jit)
     at_wall, (none, add, solve) = _at_wall_node(precision, jit), equations_nodes(precision, jit)

@@ -31,7 +31,7 @@ import numpy as np
 
 from muphy_lb.domain.wall_shapes import WALL_NORMAL
 from muphy_lb.lattice import combined
-from muphy_lb.operators.operator import constants
+from muphy_lb.operators.operator import constant_tables
 from muphy_lb.physics.free_surface.capillarity import COS_ANGLE, SHARPEST, surface_normal
 from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, WALL
 
@@ -152,7 +152,7 @@ def _through(rise, square_along, opposite, is_bent):
 def heights_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal)`` of :func:`curvature_by_heights`."""
     cell, cosine, real = at[CELL], at[COS_ANGLE], precision.real
-    _, cx, cy, cz = (np.array(each) for each in constants(lattice, precision))
+    _, cx, cy, cz = constant_tables(lattice, precision)
     ahead, behind = (np.array(each) for each in columns(lattice)[:2])
     count, zero, half, one, rough = len(ahead), real(0), real(0.5), real(1), real(ROUGH)
     sharpest, least_square, flat = real(SHARPEST), real(LEAST_SINE**2), real(FLAT)
@@ -224,7 +224,7 @@ def _share_node(precision, jit, at):
 def _facing_node(lattice, precision, jit, at):
     """Node function ``(k, n, parameters)`` -> component of the normal of the wall along the link to neighbour k."""
     wall_x, wall_y, wall_z = (at[name] for name in WALL_NORMAL)
-    _, cx, cy, cz = (np.array(each) for each in constants(lattice, precision))
+    _, cx, cy, cz = constant_tables(lattice, precision)
 
     def facing(k, n, parameters):
         x, y, z = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]

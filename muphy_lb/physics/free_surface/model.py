@@ -122,7 +122,8 @@ def free_surface(
     if bubbles is not None:
         parameters = {**parameters, BUBBLE: FieldValue(BUBBLE), DEVIATIONS: bubbles.table}
         flow = flow.with_fields(NUMBERS).with_actions(bubbles)
-    kept = () if capillarity is NO_TENSION else (LAST_TENSION, TENSION_AHEAD)
+    last, ahead = ((), ()) if capillarity is NO_TENSION else ((LAST_TENSION,), (TENSION_AHEAD,))
+    kept = (*last, *ahead)
     if kept:
         parameters = {**parameters, **{name: FieldValue(name) for name in kept}}
         flow = flow.with_fields(Field(LAST_TENSION, is_state=True), Field(TENSION_AHEAD, outside=0.0))
@@ -144,8 +145,8 @@ def free_surface(
         "exchange",
         (exchange(force, capillarity, gas),),
         given,
-        reads=(ARRIVING, STORED, CELLS, FILLS, *kept, *((BUBBLE,) if bubbles is not None else ())),
-        writes=(ARRIVING, CELL, MASS, SUPPORT, HELD, *(kept if capillarity is CONTACT_ANGLE else kept[:1])),
+        reads=(ARRIVING, STORED, CELLS, FILLS, *(kept if capillarity is CONTACT_ANGLE else ahead), *((BUBBLE,) if bubbles is not None else ())),
+        writes=(ARRIVING, CELL, MASS, SUPPORT, HELD, *(kept if capillarity is CONTACT_ANGLE else last)),
         where=_surface(INTERFACE),
     )
     at_surface = (SUPPORTS, *((TENSIONS,) if kept else ()), *((BUBBLES,) if bubbles is not None else ()))

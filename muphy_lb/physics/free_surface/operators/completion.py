@@ -29,7 +29,7 @@ from muphy_lb.operators import COMPRESSIBLE, Operator
 from muphy_lb.operators.moments import AFTER_COLLISION, state_node
 from muphy_lb.operators.operator import constants, joined, named, rest_populations
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.free_surface.beside import first_of_node
+from muphy_lb.physics.free_surface.beside import around_node, first_of_node
 from muphy_lb.physics.free_surface.capillarity import (
     NO_TENSION,
     distance_node,
@@ -177,7 +177,7 @@ def _node(lattice, precision, jit, at, force_at, pressures):
     cell, fill, held = at[CELL], at[FILL], at[HELD]
     not_held, concerns = precision.real(NOT_HELD), _concerns_node(lattice, precision, jit, at)
     completed = _complete_node(lattice, precision, jit, at, force_at, pressures)
-    beside_at = _beside_node(jit, lattice.q - 1, precision, at)
+    beside_at = _beside_node(lattice, precision, jit, at)
 
     def update(arriving, leaving, neighbours, n, parameters):
         if not concerns(n, parameters):
@@ -205,22 +205,18 @@ def _concerns_node(lattice, precision, jit, at):
     return jit(concerns)
 
 
-def _beside_node(jit, count: int, precision, at):
+def _beside_node(lattice, precision, jit, at):
     """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is dry, and where it is liquid, and the
-    fillings of all. They are read before anything follows from one, so that a GPU waits for memory once."""
-    cell, fill, zero, dry_below = at[CELL], at[FILL], precision.real(0), precision.real(DRY)
+    fillings of all."""
+    n_neighbours, dry_below, around = lattice.q - 1, precision.real(DRY), around_node(lattice, precision, jit, at)
 
     def beside(neighbours, parameters):
         dry, liquid = 0, 0
-        kinds = [0] * count
-        shares = [zero] * count
-        for k in range(count):
-            kinds[k], shares[k] = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
-        for k in range(count):
-            kind = kinds[k]
-            if kind & INTERFACE and shares[k] < dry_below:
+        kinds, shares = around(neighbours, parameters)
+        for k in range(n_neighbours):
+            if kinds[k] & INTERFACE and shares[k] < dry_below:
                 dry |= 1 << k
-            elif kind & LIQUID:
+            elif kinds[k] & LIQUID:
                 liquid |= 1 << k
         return dry, liquid, shares
 

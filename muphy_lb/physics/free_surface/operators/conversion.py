@@ -14,6 +14,7 @@ from muphy_lb.lattice import added
 from muphy_lb.operators import COMPRESSIBLE, Operator, hermite
 from muphy_lb.operators.operator import constants, named, rest_populations
 from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.free_surface.beside import around_node
 from muphy_lb.physics.free_surface.capillarity import COS_ANGLE
 from muphy_lb.physics.free_surface.cells import (
     BARED,
@@ -290,21 +291,6 @@ def _borne(neighbours, n, lattice, parameters):
     return np.where(_is_dry(parameters[CELL][n], parameters[FILL][n]), found, 0.0)
 
 
-def _around_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, parameters)`` -> cells of the neighbours, and their fillings. They are read before
-    anything follows from one, so that a GPU waits for memory once."""
-    cell, fill, n_neighbours, zero = at[CELL], at[FILL], lattice.q - 1, precision.real(0)
-
-    def around(neighbours, parameters):
-        kinds = [0] * n_neighbours
-        shares = [zero] * n_neighbours
-        for k in range(n_neighbours):
-            kinds[k], shares[k] = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
-        return kinds, shares
-
-    return jit(unroll(around))
-
-
 def _borne_node(lattice, precision, jit, at):
     """Node function ``(kinds, shares, n, parameters)`` of :func:`_borne`."""
     cell, fill, n_neighbours = at[CELL], at[FILL], lattice.q - 1
@@ -338,7 +324,7 @@ def _give_node(lattice, precision, jit, at):
     cell, mass, fill = at[CELL], at[MASS], at[FILL]
     n_neighbours, real, zero = lattice.q - 1, precision.real, precision.real(0)
     takes, density_of = jit(_takes_node(jit)), density_node(lattice, precision, jit)
-    around, borne = (each(lattice, precision, jit, at) for each in (_around_node, _borne_node))
+    around, borne = (each(lattice, precision, jit, at) for each in (around_node, _borne_node))
 
     def give(f, neighbours, n, parameters):
         own = parameters[cell][n]
@@ -387,7 +373,7 @@ def _take_node(lattice, precision, jit, at):
     cell, mass, fill = at[CELL], at[MASS], at[FILL]
     n_neighbours, zero, one = lattice.q - 1, precision.real(0), precision.real(1)
     takes, gives, density_of = jit(_takes_node(jit)), jit(_gives_node(jit)), density_node(lattice, precision, jit)
-    around, borne = (each(lattice, precision, jit, at) for each in (_around_node, _borne_node))
+    around, borne = (each(lattice, precision, jit, at) for each in (around_node, _borne_node))
 
     def take(f, neighbours, n, parameters):
         own = parameters[cell][n]

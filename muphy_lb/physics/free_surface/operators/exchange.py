@@ -58,6 +58,7 @@ from muphy_lb.operators import COMPRESSIBLE, Operator
 from muphy_lb.operators.moments import AFTER_COLLISION, state_node
 from muphy_lb.operators.operator import constants, joined, named, rest_populations
 from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.free_surface.beside import around_node
 from muphy_lb.physics.free_surface.capillarity import (
     COS_ANGLE,
     NO_TENSION,
@@ -198,8 +199,8 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         decided = outcome.decided(mass, 1.0 + added(arriving), beside, (is_alone, is_fast), scheme.hysteresis)
         if capillarity is CONTACT_ANGLE:
             decided = outcome.loosened(decided, beside, neighbours, n, lattice, parameters)
-        pressure = deviation, pushed[0]
-        parameters[HELD][n] = _held(beside, fill[neighbours], neighbours, n, lattice, parameters, pressure)
+        at_surface = deviation, pushed[0]
+        parameters[HELD][n] = _held(beside, fill[neighbours], neighbours, n, lattice, parameters, at_surface)
         cell[neighbours[(fill[n] < DRY) & (beside == LIQUID)]] = SHORE_NEXT
         cell[n] = decided
         if tensions:
@@ -357,17 +358,15 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
     """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links; how
     many neighbours are liquid or almost full, and openings; bits of those that are gas, are fluid, become shores; and
     whether there are dry ones, and wet ones."""
-    cell, mass, fill, real = at[CELL], at[MASS], at[FILL], precision.real
+    mass, fill, real = at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
-    zero, dry_below, face_of = real(0), real(DRY), _face_node(lattice, precision, jit, at, scheme)
+    zero, dry_below, around = real(0), real(DRY), around_node(lattice, precision, jit, at)
+    face_of = _face_node(lattice, precision, jit, at, scheme)
 
     def mass_of(arriving, leaving, neighbours, n, parameters):
         own, held = parameters[fill][n], parameters[mass][n]
         n_liquid, n_open, through, gas, fluid, shores, dry, wet = 0, 0, zero, 0, 0, 0, False, False
-        kinds = [0] * n_neighbours
-        others = [zero] * n_neighbours
-        for k in range(n_neighbours):
-            kinds[k], others[k] = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+        kinds, others = around(neighbours, parameters)
         for k in range(n_neighbours):
             kind = kinds[k]
             gained = arriving[back[k + 1]] - leaving[k + 1]
