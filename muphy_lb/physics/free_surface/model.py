@@ -145,7 +145,14 @@ def free_surface(
         "exchange",
         (exchange(force, capillarity, gas),),
         given,
-        reads=(ARRIVING, STORED, CELLS, FILLS, *(kept if capillarity is CONTACT_ANGLE else ahead), *((BUBBLE,) if bubbles is not None else ())),
+        reads=(
+            ARRIVING,
+            STORED,
+            CELLS,
+            FILLS,
+            *(kept if capillarity is CONTACT_ANGLE else ahead),
+            *((BUBBLE,) if bubbles is not None else ()),
+        ),
         writes=(ARRIVING, CELL, MASS, SUPPORT, HELD, *(kept if capillarity is CONTACT_ANGLE else last)),
         where=_surface(INTERFACE),
     )
