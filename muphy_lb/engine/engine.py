@@ -164,10 +164,11 @@ class Engine:
         """Run every task once on a fluid at rest, so that compilation is over before the clock starts; then record
         them. Before any schedule."""
         self.bind()
-        for _ in range(2):
-            self.step()
-        for task in self._binder.frozen_alone(0):
-            task.run()
+        with np.errstate(divide="ignore", invalid="ignore"):  # scalars have no carrier before the start
+            for _ in range(2):
+                self.step()
+            for task in self._binder.frozen_alone(0):
+                task.run()
         self.timed.compile()
         self.backend.synchronise()
         self._launches.start_recording()

@@ -62,8 +62,7 @@ def carried_by_levels(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
         source = neighbours[_places(lattice, flow)]
         near = (parameters[LINKS][source] & POPULATED != 0) & (_into_walls(lattice, parameters[LINKS][n]) == 0)
         parameters[MARKED][n[is_populated | near.any(axis=0)]] = 1
-        with np.errstate(divide="ignore", invalid="ignore"):  # before a start there is nothing: it is overwritten
-            _advance(lattice, scalars, source[:, ~is_populated], n[~is_populated], parameters)
+        _advance(lattice, scalars, source[:, ~is_populated], n[~is_populated], parameters)
 
     def node(flow, precision, jit, at):
         places, how = _places(lattice, flow), (precision, jit, at)

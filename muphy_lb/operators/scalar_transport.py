@@ -132,10 +132,6 @@ def carried_collision(lattice: Lattice, scalars: tuple[Carried, ...]) -> Operato
     q_count = lattice.q
 
     def reference(values, n, _, parameters):
-        with np.errstate(divide="ignore", invalid="ignore"):  # before a start there is nothing: it is overwritten
-            return collided(values, n, parameters)
-
-    def collided(values, n, parameters):
         walled = parameters[LINKS][n]
         velocity = [parameters[name][n] * parameters[STRIDE] for name in CARRYING_FIELDS]
         shares = lattice.w[:, None] * (1.0 + combined(lattice.c, velocity) / float(lattice.cs2))

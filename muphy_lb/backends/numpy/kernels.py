@@ -271,8 +271,7 @@ def outflow(backend, field, value, target, links: records.OutflowArrays, queue):
     """target[place] = field[left] + value[node] * target[place]."""
 
     def fill():
-        with np.errstate(invalid="ignore"):  # before a start there is nothing
-            target[links.place] = field[links.left] + value[links.node] * target[links.place]
+        target[links.place] = field[links.left] + value[links.node] * target[links.place]
 
     return fill
 
