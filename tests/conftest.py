@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.pairs import leave_products_to_the_night
+from tests.ranks import WaitingRanks
 
 ROOT = Path(__file__).resolve().parents[1]
 HANGS_S = 600.0
@@ -142,15 +143,37 @@ def mpirun():
     Returns a CompletedProcess with text output. One Numba thread per rank; ``env`` adds to the environment.
     Raises subprocess.TimeoutExpired, after stopping every rank, when ``timeout`` [s] has passed.
     """
-    launcher = find_launcher()
-    if launcher is None:
-        pytest.skip(f"no mpirun beside {sys.executable} nor on PATH; pip install 'muphy_lb[mpi]'")
+    launcher = _launcher()
 
     def run(n, arguments, env=None, timeout=HANGS_S):
         command = [launcher, "-n", str(n), sys.executable, *map(str, arguments)]
         return run_and_stop(command, os.environ | launcher_settings(launcher) | (env or {}), timeout)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def on_ranks(tmp_path_factory):
+    """Function ``on_ranks(n, function, *arguments)``: what ``function(communicator, *arguments)`` of a test's module
+    returns on rank 0 of n, in processes that all tests of the session share."""
+    launcher = _launcher()
+
+    def launch(n, arguments, messages):
+        command = [launcher, "-n", str(n), sys.executable, *map(str, arguments)]
+        environment = os.environ | launcher_settings(launcher)
+        how = {"cwd": ROOT, "stdin": subprocess.DEVNULL, "stdout": messages, "stderr": messages}
+        return subprocess.Popen(command, env=environment, start_new_session=True, **how)
+
+    ranks = WaitingRanks(launch, stop_group, tmp_path_factory.mktemp("waiting"), HANGS_S)
+    yield ranks
+    ranks.close()
+
+
+def _launcher() -> str:
+    launcher = find_launcher()
+    if launcher is None:
+        pytest.skip(f"no mpirun beside {sys.executable} nor on PATH; pip install 'muphy_lb[mpi]'")
+    return launcher
 
 
 def find_launcher() -> str | None:

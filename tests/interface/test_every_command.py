@@ -7,6 +7,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import meshio
@@ -295,10 +296,7 @@ def test_the_campaign_starts(name, tmp_path, monkeypatch, capsys):
     *_, program, asked = done.stdout.splitlines()[-1].split()
     monkeypatch.setattr(sys, "argv", [program, asked])
     with pytest.raises(SystemExit) as ended:
-        if program.endswith(".py"):
-            runpy.run_path(program, run_name="__main__")
-        else:
-            runpy.run_module(program, run_name="__main__")
+        runpy.run_path(program if program.endswith(".py") else find_spec(program).origin, run_name="__main__")
     assert ended.value.code == 0 and "usage" in capsys.readouterr().out
 
 

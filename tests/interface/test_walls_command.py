@@ -10,6 +10,7 @@ import pytest
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
 from tests.channel import (
     BOTTOM,
@@ -241,34 +242,25 @@ def test_without_reference_there_are_no_coefficients():
 RULES = ("half-way", "central-linear")
 
 
-def forces_on(cases) -> list:
+def forces_on(communicator, cases) -> list:
     """Forces on the walls of some case files after a few steps, on rank 0."""
     found = []
     for case in cases:
-        simulation = Solver.from_case(case)
+        simulation = Solver.from_case(case, communicator=communicator)
         simulation.step(25)
         found.append(simulation.wall_forces())
     return [[dataclasses.asdict(force) for force in forces.values()] for forces in found if forces is not None]
 
 
-DRIVER = """
-import json, sys
-from tests.interface.test_walls_command import forces_on
-if found := forces_on(sys.argv[1:]):
-    print(json.dumps(found))
-"""
-
-
 @pytest.fixture(scope="module")
-def forces_of_ranks(tmp_path_factory, mpirun):
+def forces_of_ranks(tmp_path_factory, on_ranks):
     """Forces on the walls by rule, of one and of two ranks."""
     cases = []
     for rule in RULES:
         table = changed(PERIODIC, walls=[BOTTOM, LID], lattice={"walls": rule}, compute={"partition": "X"})
         cases.append(write(tmp_path_factory.mktemp(rule), table))
-    done = mpirun(2, ["-c", DRIVER, *cases])
-    assert done.returncode == 0, done.stderr
-    return dict(zip(RULES, zip(forces_on(cases), json.loads(done.stdout), strict=True), strict=True))
+    found = forces_on(SerialCommunicator(), cases), on_ranks(2, forces_on, cases)
+    return dict(zip(RULES, zip(*found, strict=True), strict=True))
 
 
 @pytest.mark.mpi

@@ -112,25 +112,10 @@ def behind_a_drop(communicator) -> np.ndarray | None:
     return None if communicator.rank else np.array([*rows, fill])
 
 
-def write_on_ranks(path) -> None:
-    """What the ranks of this launcher find, into a file."""
-    from mpi4py import MPI
-
-    from muphy_lb.parallel.communicator import MpiCommunicator
-
-    world = MpiCommunicator(MPI)
-    found = behind_a_drop(world)
-    if world.rank == 0:
-        np.save(path, found)
-
-
 @pytest.mark.mpi
 @pytest.mark.parametrize("n_ranks", [2, pytest.param(3, marks=pytest.mark.night)])
-def test_the_bits_behind_a_drop_do_not_depend_on_the_ranks(n_ranks, tmp_path, mpirun):
-    call = f"from tests.laws.test_added_drops import write_on_ranks; write_on_ranks({str(tmp_path / 'found.npy')!r})"
-    done = mpirun(n_ranks, ["-c", call])
-    assert done.returncode == 0, done.stderr
-    assert behind_a_drop(SerialCommunicator()).tobytes() == np.load(tmp_path / "found.npy").tobytes()
+def test_the_bits_behind_a_drop_do_not_depend_on_the_ranks(n_ranks, on_ranks):
+    assert behind_a_drop(SerialCommunicator()).tobytes() == on_ranks(n_ranks, behind_a_drop).tobytes()
 
 
 class Asking(Monitor):

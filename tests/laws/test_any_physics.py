@@ -5,11 +5,9 @@ specification, and what cannot be computed together is refused.
 """
 
 import math
-import sys
 import tomllib
 from functools import cache
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -148,21 +146,18 @@ def test_compiled_code_computes_the_specification(name):
     assert np.abs(computed(name, "cpu") - specified).max() < ROUND_OFF * np.abs(specified).max()
 
 
-@pytest.fixture(scope="module")
-def on_ranks(tmp_path_factory, mpirun):
-    """States by physics and number of ranks; all by one launch."""
-    file = tmp_path_factory.mktemp("ranks") / "states.npz"
-    done = mpirun(max(RANKS), ["-m", "tests.laws.test_any_physics", file])
-    assert done.returncode == 0, done.stderr
-    return np.load(file)
+def back_on_ranks(communicator, name: str, folder) -> np.ndarray | None:
+    """The state behind a run that has gone back, on rank 0."""
+    return state(gone_back(name, folder, communicator).simulation)
 
 
 @pytest.mark.mpi
 @EVERY_PHYSICS
-def test_ranks_change_no_bit(name, on_ranks):
+def test_ranks_change_no_bit(name, on_ranks, tmp_path):
     """Also those of a run that has gone back to a checkpoint on them."""
     for n_ranks in RANKS:
-        assert np.array_equal(on_ranks[f"{name} {n_ranks}"], computed(name, "cpu")), f"{n_ranks} ranks"
+        found = on_ranks(n_ranks, back_on_ranks, name, tmp_path / f"on_{n_ranks}")
+        assert np.array_equal(found, computed(name, "cpu")), f"{n_ranks} ranks"
 
 
 @pytest.mark.parametrize(("first", "second"), [*combinations(PHYSICS, 2)])
@@ -177,25 +172,3 @@ def test_two_physics_are_computed_together_or_refused_by_name(first, second):
         assert any(names == {*pair} for pair in excluded) if excluded else names
     else:
         assert not excluded and np.isfinite(found).all()
-
-
-def main(file: str) -> None:
-    """Write the states of every physics that has gone back on every number of ranks, on all ranks of this launcher."""
-    from mpi4py import MPI
-
-    from muphy_lb.parallel.communicator import MpiCommunicator
-
-    world, found = MpiCommunicator(MPI), {}
-    groups = {n_ranks: world.first(n_ranks) for n_ranks in RANKS}
-    for name in PHYSICS:
-        for n_ranks, group in groups.items():
-            if group:
-                folder = Path(file).parent / f"{name}_{n_ranks}"
-                found[f"{name} {n_ranks}"] = state(gone_back(name, folder, group).simulation)
-            world.barrier()
-    if world.rank == 0:
-        np.savez(file, **found)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -9,7 +9,6 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.measure.node_sums import Measure
 from muphy_lb.operators import Operator
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.parallel.communicator import MpiCommunicator
 from muphy_lb.physics.free_surface.cells import CELL, FLUID, MASS, is_liquid
 from muphy_lb.physics.free_surface.filling import fill, wall_faces
 from muphy_lb.physics.free_surface.observers import SurfaceSeries
@@ -75,22 +74,9 @@ def numbers_of(communicator, folder) -> np.ndarray | None:
     return None if communicator.rank else np.array(found, dtype=np.float64)
 
 
-def write_numbers(folder) -> None:
-    """The rows that the ranks of this launcher find, into a file."""
-    from mpi4py import MPI
-
-    world = MpiCommunicator(MPI)
-    found = numbers_of(world, folder)
-    if world.rank == 0:
-        np.save(Path(folder) / "numbers", found)
-
-
-def test_two_ranks_measure_what_one_does(tmp_path, mpirun):
+def test_two_ranks_measure_what_one_does(tmp_path, on_ranks):
     alone = numbers_of(SerialCommunicator(), tmp_path)
-    call = f"from tests.laws.test_measured_liquid import write_numbers; write_numbers({str(tmp_path)!r})"
-    done = mpirun(2, ["-c", call])
-    assert done.returncode == 0, done.stderr
-    assert alone.tobytes() == np.load(tmp_path / "numbers.npy").tobytes()
+    assert alone.tobytes() == on_ranks(2, numbers_of, tmp_path).tobytes()
 
 
 def _broken(n, moments, lattice, parameters):

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.geometry.store import write_geometry
-from muphy_lb.parallel.communicator import MpiCommunicator
 from muphy_lb.partition.store import write_partition
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
@@ -90,11 +89,8 @@ def restart_folder(source, target):
     (target / "checkpoints" / f"step_{N_STEPS:012d}.h5").unlink()
 
 
-def main(source, folder):
-    """Everything into ``folder``, on all ranks of this launcher."""
-    from mpi4py import MPI
-
-    world = MpiCommunicator(MPI)
-    compute_all(folder, world)
-    compute_prepared(source, folder, world)
-    resume_all(source, folder, world)
+def compute_on_ranks(communicator, source, folder):
+    """Everything into ``folder``."""
+    compute_all(folder, communicator)
+    compute_prepared(source, folder, communicator)
+    resume_all(source, folder, communicator)

@@ -6,7 +6,10 @@ import h5py
 import numpy as np
 import pytest
 
+from muphy_lb.case.case import load_case
 from muphy_lb.measure.shear.observer import UNITS
+from muphy_lb.run.loop import Run
+from muphy_lb.run.solver import Solver
 from tests.vessel import ENDED, command, write_case
 
 pytestmark = pytest.mark.mpi
@@ -46,17 +49,12 @@ CAVITY = {
     "output": {"series_every_steps": 10},
     "run": {"steps": 30},
 }
-DRIVER = """
-import sys
-from pathlib import Path
-from muphy_lb.case.case import load_case
-from muphy_lb.parallel import connect
-from muphy_lb.run.loop import Run
-from muphy_lb.run.solver import Solver
-communicator = connect()
-for case in map(Path, sys.argv[1:]):
-    Run(Solver(load_case(case), communicator), case.parent / "shared").execute()
-"""
+
+
+def run_shared(communicator, paths) -> None:
+    """Run cases into the folders ``shared`` beside them."""
+    for path in paths:
+        Run(Solver(load_case(path), communicator), path.parent / "shared").execute()
 
 
 def pulsating(streaming):
@@ -77,28 +75,27 @@ def pulsating(streaming):
     }
 
 
-def run_all(mpirun, tmp_path_factory, **cases):
+def run_all(on_ranks, tmp_path_factory, **cases):
     """Output folders of cases, given by their sections, on one rank and on two: (alone, shared) by name."""
     homes = {name: tmp_path_factory.mktemp(name) for name in cases}
     paths = [write_case(homes[name], **sections) for name, sections in cases.items()]
     for path in paths:
         assert command("run", path, "-o", path.parent / "alone") in ENDED
-    done = mpirun(RANKS, ["-c", DRIVER, *paths])
-    assert done.returncode == 0, done.stderr
+    on_ranks(RANKS, run_shared, paths)
     return {name: (home / "alone", home / "shared") for name, home in homes.items()}
 
 
 @pytest.fixture(scope="module")
-def flows(tmp_path_factory, mpirun):
-    return run_all(mpirun, tmp_path_factory, pull=pulsating("pull"), rock=ROCK, cavity=CAVITY)
+def flows(tmp_path_factory, on_ranks):
+    return run_all(on_ranks, tmp_path_factory, pull=pulsating("pull"), rock=ROCK, cavity=CAVITY)
 
 
 @pytest.fixture(scope="module", params=["pull", pytest.param("aa", marks=pytest.mark.night)])
-def folders(request, tmp_path_factory, mpirun):
+def folders(request, tmp_path_factory, on_ranks):
     """Output folders of a pulsating vessel on one and on two ranks."""
     if request.param == "pull":
         return request.getfixturevalue("flows")["pull"]
-    return run_all(mpirun, tmp_path_factory, aa=pulsating("aa"))["aa"]
+    return run_all(on_ranks, tmp_path_factory, aa=pulsating("aa"))["aa"]
 
 
 def test_wall_shear_does_not_depend_on_the_ranks(folders):

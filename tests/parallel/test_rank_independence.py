@@ -19,6 +19,7 @@ from tests.parallel.driver import (
     STREAMINGS,
     VARIANTS,
     compute_all,
+    compute_on_ranks,
     compute_prepared,
     prepare,
     restart_folder,
@@ -40,12 +41,10 @@ def serial(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def parallel(serial, tmp_path_factory, mpirun):
+def parallel(serial, tmp_path_factory, on_ranks):
     """Output folders of three ranks."""
     folder = tmp_path_factory.mktemp("parallel")
-    call = f"from tests.parallel.driver import main; main({str(serial)!r}, {str(folder)!r})"
-    done = mpirun(RANKS, ["-c", call])
-    assert done.returncode == 0, done.stderr
+    on_ranks(RANKS, compute_on_ranks, serial, folder)
     return folder
 
 

@@ -9,7 +9,6 @@ import pytest
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.parallel.communicator import MpiCommunicator
 from muphy_lb.run.changes import Rebalancing, repartition
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
@@ -90,31 +89,26 @@ class Restless(Rebalancing):
         self._n_moves += 1
 
 
-def compute(folder) -> None:
-    """Every case with nodes that stay and with nodes that move, on the ranks of this launcher."""
-    from mpi4py import MPI
-
-    world, folder = MpiCommunicator(MPI), Path(folder)
+def compute(communicator, folder: Path) -> None:
+    """Every case with nodes that stay and with nodes that move."""
     for name, tables in CASES.items():
         at_rest = {**tables, "compute": {**tables["compute"], "rebalance": 0.0}}
         for way in ("still", "restless"):
-            run = Run(Solver(case_from_dict(at_rest), world), folder / f"{name}-{way}")
+            run = Run(Solver(case_from_dict(at_rest), communicator), folder / f"{name}-{way}")
             if way == "restless":
                 run.rebalancing = Restless(run.simulation)
             run.execute()
-    Run(Solver(case_from_dict(CROWDED), world), folder / "crowded-still").execute()
+    Run(Solver(case_from_dict(CROWDED), communicator), folder / "crowded-still").execute()
     for name, tables in (("dam", DAM), ("crowded", CROWDED)):
         watched = {**tables, "compute": {**tables["compute"], **WATCHFUL}}
-        Run(Solver(case_from_dict(watched), world), folder / f"{name}-watched").execute()
+        Run(Solver(case_from_dict(watched), communicator), folder / f"{name}-watched").execute()
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory, mpirun):
+def found(tmp_path_factory, on_ranks):
     """Output folders of three ranks."""
     folder = tmp_path_factory.mktemp("moving")
-    call = f"from tests.parallel.test_rebalancing import compute; compute({str(folder)!r})"
-    done = mpirun(RANKS, ["-c", call])
-    assert done.returncode == 0, done.stderr
+    on_ranks(RANKS, compute, folder)
     return folder
 
 

@@ -12,7 +12,6 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.sealed import seal
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.parallel.communicator import MpiCommunicator
 from muphy_lb.run.checkpoint import KIND, VERSION, checkpoint_path
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
@@ -76,15 +75,12 @@ def run(name, folder, communicator, resume=False) -> Solver:
     return simulation
 
 
-def on_all_ranks(folder) -> None:
-    """Continue every case in its folder, and run those of ``BEGUN`` into that folder, on all ranks of this launcher."""
-    from mpi4py import MPI
-
-    world = MpiCommunicator(MPI)
+def go_on(communicator, folder: Path) -> None:
+    """Continue every case in its folder, and run those of ``BEGUN`` into that folder."""
     for name in CASES:
-        run(name, Path(folder) / name, world, resume=True)
+        run(name, folder / name, communicator, resume=True)
     for name in BEGUN:
-        run(name, Path(folder) / "begun" / name, world)
+        run(name, folder / "begun" / name, communicator)
 
 
 def datasets(folder) -> dict:
@@ -112,14 +108,12 @@ def serial(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def parallel(serial, tmp_path_factory, mpirun):
+def parallel(serial, tmp_path_factory, on_ranks):
     """Output folders of two ranks: of what one rank began, by name of the case, and of those that they began."""
     folder = tmp_path_factory.mktemp("parallel")
     for name in CASES:
         interrupted(serial / name, folder / name)
-    call = f"from tests.parallel.test_restarts import on_all_ranks; on_all_ranks({str(folder)!r})"
-    done = mpirun(2, ["-c", call])
-    assert done.returncode == 0, done.stderr
+    on_ranks(2, go_on, folder)
     return folder
 
 

@@ -2,7 +2,6 @@
 after a restart, also where gas sends nothing to the nodes that it is told of; and to tell it changes no bit."""
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.measure.shear.wall_shear import WallShear
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.parallel.communicator import MpiCommunicator
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.solver import Solver
 from tests.laws.test_random_tanks import random_tank
@@ -39,25 +37,16 @@ def told(streaming: str, shear: bool = False, communicator=None) -> np.ndarray:
     return np.array(found if simulation.communicator.rank == 0 else 0.0)
 
 
-def write_told(folder) -> None:
-    """What the ranks of this launcher tell, into files."""
-    from mpi4py import MPI
-
-    world = MpiCommunicator(MPI)
-    for streaming, shear in WAYS:
-        found = told(streaming, shear, world)
-        if world.rank == 0:
-            np.save(Path(folder) / f"{streaming}_{shear}", found)
+def told_everywhere(communicator) -> list[np.ndarray]:
+    """What is told in every way, on rank 0."""
+    return [told(*ways, communicator) for ways in WAYS]
 
 
-def test_two_ranks_tell_what_one_tells(tmp_path, mpirun):
-    alone = {ways: told(*ways) for ways in WAYS}  # and compiles for all ranks
-    call = f"from tests.parallel.test_told_surface import write_told; write_told({str(tmp_path)!r})"
-    done = mpirun(2, ["-c", call])
-    assert done.returncode == 0, done.stderr
-    for (streaming, shear), expected in alone.items():
+def test_two_ranks_tell_what_one_tells(on_ranks):
+    alone = told_everywhere(SerialCommunicator())  # and compiles for all ranks
+    for ways, expected, found in zip(WAYS, alone, on_ranks(2, told_everywhere), strict=True):
         assert np.abs(expected).max() > 0.0
-        assert expected.tobytes() == np.load(tmp_path / f"{streaming}_{shear}.npy").tobytes(), (streaming, shear)
+        assert expected.tobytes() == found.tobytes(), ways
 
 
 @pytest.mark.parametrize("shear", [False, True])
