@@ -1,8 +1,10 @@
 """A small branching vessel as a case, and the command line called inside this process."""
 
 from argparse import ArgumentParser
+from contextlib import redirect_stdout
+from io import StringIO
 
-from muphy_lb.__main__ import _execute, _parser
+from muphy_lb.__main__ import _execute, _parser, configure_logging
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
@@ -59,6 +61,15 @@ def command(*arguments):
     """Call a command on one rank of this process; returns the exit code, raises what the command line would tell."""
     words = [str(argument) for argument in arguments]
     return _execute(_parser(words).parse_args(words), SerialCommunicator())
+
+
+def command_on(communicator, *arguments) -> tuple[int, str]:
+    """Call a command on the ranks of a communicator: exit code, and what rank 0 printed."""
+    words = [str(argument) for argument in arguments]
+    with redirect_stdout(StringIO()) as said:
+        configure_logging(communicator)
+        code = _execute(_parser(words).parse_args(words), communicator)
+    return code, said.getvalue()
 
 
 def called(command, add_options, *arguments, communicator=None):

@@ -13,7 +13,7 @@ from muphy_lb.__main__ import main
 from muphy_lb.base.errors import InputError
 from muphy_lb.bench.scaling import table2
 from muphy_lb.bench.scaling.command import add_options, scaling
-from tests.vessel import called, write_case
+from tests.vessel import called, command_on, write_case
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "scripts" / "slurm"
 ON_NUMPY = ("--set", "compute.backend=numpy")  # nothing to compile
@@ -37,13 +37,13 @@ def refusal(*arguments) -> str:
 
 
 @pytest.fixture(scope="module")
-def strong(mpirun, tmp_path_factory):
+def strong(on_ranks, tmp_path_factory):
     """A finished strong study on one and two ranks: what was said, and the folder of its files."""
     folder = tmp_path_factory.mktemp("strong")
     asked = ("--ranks", "2,1", "--transport", "host,auto", "--predict", "--json", folder / "scaling.json")
-    done = mpirun(2, ["-m", "muphy_lb", "scaling", *SPHERES, *ON_NUMPY, *QUICK, *asked, "--plots", folder])
-    assert done.returncode == 0, done.stderr
-    return done.stdout, folder
+    code, said = on_ranks(2, command_on, "scaling", *SPHERES, *ON_NUMPY, *QUICK, *asked, "--plots", folder)
+    assert code == 0
+    return said, folder
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +52,11 @@ def record(strong):
 
 
 @pytest.fixture(scope="module")
-def weak(mpirun, tmp_path_factory):
+def weak(on_ranks, tmp_path_factory):
     """The points of a finished weak study of a vessel on one and two ranks, by rank."""
     folder = tmp_path_factory.mktemp("weak")
     asked = ("--mode", "weak", "--json", folder / "weak.json")
-    done = mpirun(2, ["-m", "muphy_lb", "scaling", write_case(folder), *ON_NUMPY, *QUICK, *asked])
-    assert done.returncode == 0, done.stderr
+    assert on_ranks(2, command_on, "scaling", write_case(folder), *ON_NUMPY, *QUICK, *asked)[0] == 0
     return json.loads((folder / "weak.json").read_text())["measurements"]
 
 

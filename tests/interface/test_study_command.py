@@ -23,7 +23,7 @@ from muphy_lb.measure.shear import wall_nodes
 from muphy_lb.run.loop import STOPPED_EXIT_CODE
 from tests import vessel
 from tests.channel import OPEN, changed
-from tests.vessel import command
+from tests.vessel import command, command_on
 from tests.waiting import wait_for
 
 PARAMETERS = [
@@ -172,13 +172,13 @@ def test_a_stop_signal_ends_further_processes(tmp_path, monkeypatch, owner, name
     assert [process.returncode for process in begun] == [-signal.SIGTERM]
 
 
-def test_members_on_two_ranks_are_those_of_one(tmp_path, mpirun):
+def test_members_on_two_ranks_are_those_of_one(tmp_path, on_ranks):
     path = tmp_path / "vessel.toml"
     case = vessel.changed(lattice={"lattice_velocity": None, "time_step_s": 2e-4})
     study = STUDY | {"pack": 3, "samples": 3, "parameters": PARAMETERS[:1]}
     path.write_text("\n".join(toml_lines({**case, "study": study})) + "\n")
-    done = mpirun(2, ["-m", "mpi4py", "-m", "muphy_lb", "study", path, "-o", tmp_path / "two"])
-    assert done.returncode == 0 and "3 members together" in done.stdout, done.stderr
+    code, said = on_ranks(2, command_on, "study", path, "-o", tmp_path / "two")
+    assert code == 0 and "3 members together" in said
     command("study", path, "-o", tmp_path / "one")
     assert (tmp_path / "two" / "members.csv").read_bytes() == (tmp_path / "one" / "members.csv").read_bytes()
 

@@ -5,17 +5,17 @@ import json
 import pytest
 
 from muphy_lb.run.trace import Span, hidden_share, stage_table
-from tests.vessel import command, write_case
+from tests.vessel import command, command_on, write_case
 
 
 @pytest.fixture(scope="module")
-def traced(mpirun, tmp_path_factory):
+def traced(on_ranks, tmp_path_factory):
     """Output of the command on two ranks, and the events of its file."""
     folder = tmp_path_factory.mktemp("traced")
     case = write_case(folder)
-    done = mpirun(2, ["-m", "muphy_lb", "trace", case, "-o", folder / "trace.json", "--steps", "3"])
-    assert done.returncode == 0, done.stderr
-    return done.stdout, json.loads((folder / "trace.json").read_text())["traceEvents"]
+    code, said = on_ranks(2, command_on, "trace", case, "-o", folder / "trace.json", "--steps", "3")
+    assert code == 0
+    return said, json.loads((folder / "trace.json").read_text())["traceEvents"]
 
 
 def test_every_rank_has_the_stages_of_every_step(traced):
