@@ -112,7 +112,7 @@ def serve(path: str) -> None:
     while True:
         try:
             n_ranks, function, arguments = asker.recv()
-        except EOFError:
+        except (EOFError, ConnectionError):
             return
         try:
             answer = "", function(groups[n_ranks], *arguments)

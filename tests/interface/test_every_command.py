@@ -300,6 +300,7 @@ def test_the_campaign_starts(name, tmp_path, monkeypatch, capsys):
     assert ended.value.code == 0 and "usage" in capsys.readouterr().out
 
 
+@pytest.mark.night
 def test_the_live_view_is_timed(folder, monkeypatch, capsys):
     pytest.importorskip("bokeh")
     main = runpy.run_path(str(ROOT / "scripts" / "time_live_view"))["main"]

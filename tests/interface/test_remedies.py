@@ -14,7 +14,7 @@ from muphy_lb.__main__ import COMMANDS, DOCTOR, PREPARING
 from muphy_lb.case.case import Case
 from muphy_lb.case.section import Section
 from tests.interface.test_every_command import documented
-from tests.structure.source import ROOT, modules
+from tests.structure.source import ROOT, Module, modules
 
 WRONG = ("xyz", "5 parsec", -1, -1.5, 0, 1e29, True, [], [1, 2], ["a", 1], {}, {"a": 1})
 """Values of every kind, some of which any key refuses."""
@@ -38,25 +38,29 @@ BOUND = re.compile(r"(greater|less) than( or equal to)? (-?[\d.e+-]+)")
 CHOICE = re.compile(r"must be ('[^']*'(?:, '[^']*')*(?: or '[^']*')?)")
 
 
-def messages() -> Iterator[tuple[str, str]]:
+@cache
+def messages() -> tuple[tuple[str, str], ...]:
     """Place and text of every text of the product that is no docstring; what a run fills in stands as ``{}``."""
-    for module in modules():
-        docstrings = {
-            id(node.value)
-            for node in ast.walk(module.tree)
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        }
-        inside = set()
-        for node in ast.walk(module.tree):
-            if isinstance(node, ast.JoinedStr):
-                inside.update(id(part) for part in ast.walk(node) if part is not node)
-                text = "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                text = node.value
-            else:
-                continue
-            if id(node) not in docstrings and id(node) not in inside:
-                yield f"{module.place}:{node.lineno}", text
+    return tuple(told for module in modules() for told in _of_module(module))
+
+
+def _of_module(module: Module) -> Iterator[tuple[str, str]]:
+    docstrings = {
+        id(node.value)
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    inside = set()
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.JoinedStr):
+            inside.update(id(part) for part in ast.walk(node) if part is not node)
+            text = "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+        else:
+            continue
+        if id(node) not in docstrings and id(node) not in inside:
+            yield f"{module.place}:{node.lineno}", text
 
 
 @cache

@@ -107,7 +107,9 @@ def test_in_place_streaming_changes_no_bit(lattice, n_ranks, precision, tension,
     assert states[0] == states[1]
 
 
-@pytest.mark.parametrize("precision", [FP64, FP32], ids=lambda precision: precision.name)
+@pytest.mark.parametrize(
+    "precision", [pytest.param(FP64, id="fp64", marks=pytest.mark.night), pytest.param(FP32, id="fp32")]
+)
 def test_the_specification_changes_no_bit_on_ranks(precision):
     """Cells that turn take moments of neighbours, which are rounded on their way from another rank."""
     states = []

@@ -215,8 +215,11 @@ ON_NUMPY = ((1, "pull"), (3, "pull"), (2, "aa"))
 
 @pytest.mark.parametrize(
     ("lattice", "backend", "ways"),
-    [(D2Q9, "cpu", ON_NUMPY[:2]), (D2Q9, "numpy", ON_NUMPY), (D3Q19, "numpy", ON_NUMPY)],
-    ids=("D2Q9-cpu", "D2Q9-numpy", "D3Q19-numpy"),
+    [
+        pytest.param(D2Q9, "cpu", ON_NUMPY[:2], id="D2Q9-cpu"),
+        pytest.param(D2Q9, "numpy", ON_NUMPY, id="D2Q9-numpy"),
+        pytest.param(D3Q19, "numpy", ON_NUMPY, id="D3Q19-numpy", marks=pytest.mark.night),
+    ],
 )
 def test_ranks_and_streaming_change_no_bit(lattice, backend, ways):
     states = set()

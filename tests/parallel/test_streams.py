@@ -357,6 +357,7 @@ def splash(lattice, streaming) -> tuple:
     return found
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize("streaming", ["pull", "aa"])
 @pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
 @pytest.mark.parametrize("late", [LateInterior, LateEdge, LateBulk])

@@ -213,12 +213,9 @@ class Card(NumpyBackend):
         return mark, wait
 
 
-def exchange_in_pieces(n_bytes: int) -> None:
-    """On three ranks of this launcher: messages of several lengths arrive whole, step after step, cut or not."""
-    from mpi4py import MPI
-
-    host.PIECE_BYTES = n_bytes
-    communicator, card = MpiCommunicator(MPI), Card()
+def exchange_in_pieces(communicator, n_bytes: int) -> tuple:
+    """Messages of several lengths among three ranks arrive whole, step after step, cut or not; how they are sent."""
+    host.PIECE_BYTES, card = n_bytes, Card()
     others = tuple(rank for rank in range(3) if rank != communicator.rank)
     lengths = [3 + 5 * (communicator.rank + rank) for rank in others]  # the same at both ends
     start = np.concatenate([[0], np.cumsum(lengths)])
@@ -234,16 +231,23 @@ def exchange_in_pieces(n_bytes: int) -> None:
         for j, rank in enumerate(others):
             came = buffer[start[-1] + start[j] : start[-1] + start[j + 1]]
             expected = 1000 * step + 100 * rank + 10 * communicator.rank + np.arange(lengths[j])
-            assert np.array_equal(came, expected), (step, rank, came, expected)
+            assert np.array_equal(came, expected), (n_bytes, step, rank, came, expected)
+    return exchanges
+
+
+def exchange_and_end() -> None:
+    """On all ranks of this launcher: with short and long pieces; MPI ends before the messages are forgotten."""
+    from mpi4py import MPI
+
+    communicator = MpiCommunicator(MPI)
+    kept = [exchange_in_pieces(communicator, n_bytes) for n_bytes in (32, 1 << 20)]
     print("all", flush=True)
     communicator.finalise()
-    del exchanges
+    del kept
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("n_bytes", [32, 1 << 20])
-def test_messages_through_the_host_arrive_whole_in_pieces_of_any_length(mpirun, n_bytes):
-    script = f"from tests.parallel.test_transports import exchange_in_pieces; exchange_in_pieces({n_bytes})"
-    done = mpirun(3, ["-c", script])
+def test_messages_through_the_host_arrive_whole_in_pieces_of_any_length(mpirun):
+    done = mpirun(3, ["-c", "from tests.parallel.test_transports import exchange_and_end; exchange_and_end()"])
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("all") == 3 and "persistent request" not in done.stderr
