@@ -173,7 +173,7 @@ def plate_case(folder, **changes):
 
 def test_heat_spreads_in_the_voxels_of_a_wall(tmp_path):
     """Four voxels of four times the conductivity resist as much as one of fluid: seven in all."""
-    simulation = Solver(plate_case(tmp_path))
+    simulation = Solver(plate_case(tmp_path, compute={"backend": "cpu"}))
     simulation.step(4000)
     assert "8 nodes of solids that conduct: plate" in simulation.describe()
     assert np.isclose(wall_gradients_k_m(simulation)["cold"], 10.0 / 0.07, rtol=1e-6)
@@ -183,7 +183,8 @@ def test_heat_spreads_in_the_voxels_of_a_wall(tmp_path):
 def test_a_wall_of_a_temperature_may_lie_behind_one_that_conducts(tmp_path, outer):
     """Six voxels of fluid, then four of four times the conductivity up to the hot wall: seven of fluid in series, and
     eight with a wall of half the conductivity and the thickness of half a voxel. Both walls tell the same heat."""
-    case = plate_case(tmp_path, walls=[COLD, outer, {"name": "plate", "conductivity_ratio": 4.0}])
+    plate = {"name": "plate", "conductivity_ratio": 4.0}
+    case = plate_case(tmp_path, walls=[COLD, outer, plate], compute={"backend": "cpu"})
     image = np.load(tmp_path / "plate.npy")
     image[..., 1:-1] = 1
     image[..., 7:-1] = 4
