@@ -30,7 +30,7 @@ from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import STOPPED_EXIT_CODE
 from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 from tests.conftest import HANGS_S, ROOT
-from tests.vessel import called
+from tests.vessel import called, command_on
 
 SIZES = {"box": 6, "spheres": 12, "artery": 4}
 QUICK = ("--backend", "numpy", "--steps", "2", "--runs", "3")
@@ -51,13 +51,6 @@ time_step_s = 1.0
 streaming = "aa"
 [run]
 steps = 1
-"""
-ON_A_RANK = """
-import sys
-from muphy_lb.__main__ import main
-from muphy_lb.backends import copying
-copying.COPY_BYTES_ON_HOST = 1 << 16
-main(["bench", *sys.argv[1:]])
 """
 IN_THE_SIMULATOR = """
 import sys
@@ -247,12 +240,18 @@ def test_the_command_is_wired(tmp_path, capsys):
     assert "box: 64 nodes in 4 x 4 x 4 voxels" in capsys.readouterr().out
 
 
-def test_two_ranks_share_a_benchmark(mpirun, tmp_path):
+def bench_on(communicator, *words) -> tuple[int, str]:
+    """The command on some ranks, with a quick measure of the memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(copying, "COPY_BYTES_ON_HOST", 1 << 16)
+        return command_on(communicator, "bench", *words)
+
+
+def test_two_ranks_share_a_benchmark(on_ranks, tmp_path):
     path = tmp_path / "two.json"
-    done = mpirun(2, ["-c", ON_A_RANK, "--geometry", "box", "--size", 8, *QUICK, "--json", path])
-    assert done.returncode == 0, done.stderr
+    code, _ = on_ranks(2, bench_on, "--geometry", "box", "--size", 8, *QUICK, "--json", path)
     (found,) = json.loads(path.read_text())["measurements"]
-    assert (found["ranks"], found["n_fluid"]) == (2, 512)
+    assert (code, found["ranks"], found["n_fluid"]) == (0, 2, 512)
 
 
 class Elsewhere(NumpyBackend):

@@ -12,6 +12,7 @@ import pytest
 
 from muphy_lb.case.case import load_case
 from muphy_lb.measure.monitor import ASKED_TO_STOP, Monitor, Request, RunStatus
+from muphy_lb.run import loop
 from muphy_lb.run.changes import changed, changed_case
 from muphy_lb.run.loop import COMPLETED, Run
 from muphy_lb.run.simulation import Simulation
@@ -384,12 +385,8 @@ def test_steps_in_python_take_every_change(shown):
     assert owner.core is not simulation and owner.core.monitor.told == f"set: {VISCOSITY} = 5e-05"
 
 
-def on_ranks(folder) -> None:
-    """A run on the ranks of this launcher whose viewer sets the inflow; prints which rank writes the case."""
-    from mpi4py import MPI
-
-    from muphy_lb.parallel.communicator import MpiCommunicator
-    from muphy_lb.run import loop
+def numbers_written(communicator, folder) -> list[int]:
+    """How many texts each rank writes in a run whose viewer sets the inflow, on rank 0."""
 
     class Asking(Monitor):
         next_step = 2
@@ -398,19 +395,18 @@ def on_ranks(folder) -> None:
             self.next_step = math.inf
             return Request(changes=((INFLOW, 0.01),))
 
-    write = loop.write_text
-    loop.write_text = lambda *given: (print("rank", MPI.COMM_WORLD.rank, "writes", flush=True), write(*given))
-    simulation = Solver(vessel(**EACH), MpiCommunicator(MPI))
+    write, written = loop.write_text, []
+    simulation = Solver(vessel(**EACH), communicator)
     simulation.monitor = Asking()
-    Run(simulation, folder).execute()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "write_text", lambda *given: (written.append(given), write(*given)))
+        Run(simulation, folder).execute()
+    return communicator.gather(len(written))
 
 
 @pytest.mark.mpi
-def test_the_changed_case_is_written_by_one_rank(mpirun, tmp_path):
-    script = "import sys; from tests.unit.muphy_lb.view.test_live import on_ranks; on_ranks(sys.argv[1])"
-    done = mpirun(2, ["-c", script, str(tmp_path)])
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("rank 0 writes") == 2 and "rank 1 writes" not in done.stdout
+def test_the_changed_case_is_written_by_one_rank(on_ranks, tmp_path):
+    assert on_ranks(2, numbers_written, tmp_path) == [2, 0]
     assert load_case(tmp_path / "case.toml").openings[0].velocity_m_s == 0.01
 
 
