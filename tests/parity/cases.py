@@ -50,13 +50,12 @@ SIMULATED_BLOCK = 32
 CANNOT_RUN = 3
 
 
-def printed_by(*line: str, seconds: float = HANGS_S) -> str:
-    """What ``python -m ...`` prints in a process of its own, outside the simulator of GPUs; the test is skipped where
-    the program lacks what it needs."""
-    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-m", *line], env=env, cwd=ROOT, capture_output=True, text=True, timeout=seconds
-    )
+def printed_by(*words, seconds: float = HANGS_S, simulator: bool = False) -> str:
+    """Output of ``python -m ...`` in a process of its own, in or outside the simulator of GPUs; the test is skipped
+    where the program lacks what it needs."""
+    env = os.environ | {"NUMBA_ENABLE_CUDASIM": str(int(simulator)), "PYTHONPATH": str(ROOT)}
+    line = [sys.executable, "-m", *map(str, words)]
+    done = subprocess.run(line, env=env, cwd=ROOT, capture_output=True, text=True, timeout=seconds)
     if done.returncode == CANNOT_RUN:
         pytest.skip(done.stdout.strip())
     assert done.returncode == 0, done.stderr[-3000:]

@@ -1,10 +1,6 @@
 """More particles than a rank has room for: the backends keep as many as there is room for, and say that there were
 more."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -12,7 +8,7 @@ from muphy_lb.backends import make_backend
 from muphy_lb.backends.arrays import MigrationArrays, ParticleArrays
 from muphy_lb.base.precision import FP64
 from muphy_lb.lattice import D3Q19
-from tests.conftest import ROOT
+from tests.parity.cases import printed_by
 
 CAPACITY, MOST, N_COLUMNS = 4, 3, 7
 ARRIVING = (1, 3)
@@ -52,10 +48,7 @@ def test_a_full_set_keeps_its_room(name):
 
 
 def test_a_full_set_keeps_its_room_on_a_gpu_in_the_simulator():
-    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
-    line = [sys.executable, "-m", "tests.parity.test_overfull_particles"]
-    done = subprocess.run(line, env=env, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.stdout.strip() == EXPECTED, done.stderr[-3000:]
+    assert printed_by("tests.parity.test_overfull_particles", simulator=True).strip() == EXPECTED
 
 
 if __name__ == "__main__":

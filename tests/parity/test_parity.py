@@ -1,8 +1,5 @@
 """Specification, plain Python, compiled CPU code, CUDA simulator and GPU compute the same flow."""
 
-import os
-import subprocess
-import sys
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -15,7 +12,6 @@ from muphy_lb.base.precision import FP16, FP64
 from muphy_lb.domain import STREAMINGS, build_local_domain
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D3Q19
-from tests.conftest import HANGS_S, ROOT
 from tests.parity.cases import (
     BOUND,
     PRECISIONS,
@@ -29,6 +25,7 @@ from tests.parity.cases import (
     measured,
     name,
     on_gpu,
+    printed_by,
     setups,
     simulated_setups,
     wide_setups,
@@ -70,12 +67,9 @@ def distance_of_populations(found, setup) -> float:
 @cache
 def simulated(dimension: int):
     """Results of the CUDA backend on lattices of a dimension in Numba's simulator, in a process of its own."""
-    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
     with TemporaryDirectory() as folder:
         path = Path(folder) / "results.npz"
-        command = [sys.executable, "-m", "tests.parity.cases", "cuda", str(path), str(dimension)]
-        done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
-        assert done.returncode == 0, done.stderr[-3000:]
+        printed_by("tests.parity.cases", "cuda", path, dimension, simulator=True)
         return dict(np.load(path))
 
 

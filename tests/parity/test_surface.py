@@ -1,15 +1,11 @@
 """The CUDA kernels of a free surface, in Numba's simulator, against the specification."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from muphy_lb.lattice.layout import WARP
 from muphy_lb.physics.free_surface.cells import CELL
-from tests.conftest import HANGS_S, ROOT
+from tests.parity.cases import printed_by
 from tests.parity.surface_cases import CASES, LISTED, MASK, extent, kinds, splash, state
 
 OWN = ("bubbles", "tension", "contact angle")
@@ -19,10 +15,7 @@ OWN = ("bubbles", "tension", "contact angle")
 @pytest.fixture(scope="module", params=["contact angle,aa", pytest.param(",".join(CASES), marks=pytest.mark.night)])
 def simulated(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("simulated") / "surface.npz"
-    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tests.parity.surface_cases", str(path), request.param]
-    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
-    assert done.returncode == 0, done.stderr[-3000:]
+    printed_by("tests.parity.surface_cases", path, request.param, simulator=True)
     return np.load(path)
 
 
