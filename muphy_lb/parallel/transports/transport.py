@@ -10,10 +10,6 @@ from muphy_lb.domain import Exchange
 from muphy_lb.parallel.task import ON_EDGE, Task
 
 
-def _unpacking(plan: Exchange) -> str:
-    return "scatter_add" if plan.accumulates else "scatter"
-
-
 class MessageBuffers:
     """Device buffers for the messages of exchanges that happen one after the other.
 
@@ -70,7 +66,8 @@ class Packing:
             self.incoming = backend.view(buffer, plan.unpack.start, plan.unpack.stop)
         else:
             self.incoming = shared.incoming(plan.n_unpack)
-            scatter = backend.bind(_unpacking(plan), self.incoming, buffer, shared.addresses(plan.unpack))
+            unpack = "scatter_add" if plan.accumulates else "scatter"
+            scatter = backend.bind(unpack, self.incoming, buffer, shared.addresses(plan.unpack))
             self.unpack.append(Task("unpack", ON_EDGE, scatter))
 
 
