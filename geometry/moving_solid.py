@@ -153,19 +153,12 @@ class MovingSolid:
 
 @dataclass(frozen=True)
 class MovedSurface:
-    """The surface of a moving solid as a :class:`muphy_lb.geometry.link_cuts.WallShape`, straight between levels.
+    """The surface of a moving solid as a :class:`muphy_lb.geometry.link_cuts.WallShape`, straight between levels."""
 
-    Attributes:
-        levels: (nz, ny, nx) of :meth:`MovingSolid.levels`.
-        solid: (nz, ny, nx) whether a voxel belongs to the solid.
-        periodic: axes along which the box repeats.
-        beside: the true place of the other walls, if known.
-    """
-
-    levels: np.ndarray
-    solid: np.ndarray
-    periodic: tuple[bool, bool, bool]
-    beside: WallShape | None
+    levels: np.ndarray  #: (nz, ny, nx) of :meth:`MovingSolid.levels`
+    solid: np.ndarray  #: (nz, ny, nx) whether a voxel belongs to the solid
+    periodic: tuple[bool, bool, bool]  #: axes along which the box repeats
+    beside: WallShape | None  #: the true place of the other walls, if known
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Where the level is 0; other walls as they are."""

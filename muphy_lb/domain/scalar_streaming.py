@@ -86,13 +86,10 @@ class Returned(NamedTuple):
 
 @dataclass(frozen=True)
 class ScalarStreamingTable(StencilTable):
-    """Addresses of arriving populations; entry k of a node is for the population k + 1 of all its scalars in order.
+    """Addresses of arriving populations; entry k of a node is for the population k + 1 of all its scalars in order."""
 
-    Attributes:
-        slot: (R, K) addresses of the populations of each ghost node, -1 for those that are not received; a table for
-            each scalar.
-    """
-
+    #: (R, K) addresses of the populations of each ghost node, -1 for those that are not received; a table for each
+    #: scalar
     slot: tuple[np.ndarray, ...]
 
     @property

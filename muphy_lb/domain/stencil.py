@@ -19,24 +19,16 @@ from muphy_lb.domain.scalar_boundary import Extrapolations, ScalarBoundary, chos
 
 @dataclass(frozen=True)
 class StencilTable:
-    """Neighbours of a stencil.
+    """Neighbours of a stencil."""
 
-    Attributes:
-        domain: the local domain.
-        vectors: (K, 3) to the neighbours.
-        n_slots: size of the field's array.
-        exchange: the exchange of values with other ranks.
-        extrapolated: the extrapolated values that are stored in the array, from ``first_extrapolated`` on.
-        copies: those that are simply the value of a node.
-    """
-
-    domain: LocalDomain
-    vectors: np.ndarray
-    n_slots: int
-    exchange: Exchange
+    domain: LocalDomain  #: the local domain
+    vectors: np.ndarray  #: (K, 3) to the neighbours
+    n_slots: int  #: size of the field's array
+    exchange: Exchange  #: the exchange of values with other ranks
     first_extrapolated: int
+    #: the extrapolated values that are stored in the array, from ``first_extrapolated`` on
     extrapolated: Extrapolations
-    copies: Extrapolations
+    copies: Extrapolations  #: those that are simply the value of a node
 
     @property
     def n_entries(self) -> int:

@@ -54,19 +54,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Members:
-    """All members of a study, and their folders.
+    """All members of a study, and their folders."""
 
-    Attributes:
-        asked: the study.
-        design: values of all members.
-        folder: the output folder of the study.
-        model: qualified name of the function that answers in place of a case; empty for a case.
-    """
-
-    asked: Asked
-    design: Design
-    folder: Path
-    model: str = ""
+    asked: Asked  #: the study
+    design: Design  #: values of all members
+    folder: Path  #: the output folder of the study
+    model: str = ""  #: qualified name of the function that answers in place of a case; empty for a case
 
     def values(self, number: int) -> dict[str, Any]:
         """The values of a member by parameter, and ``grid``, voxels along an edge over that of the case, where members

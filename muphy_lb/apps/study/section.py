@@ -240,19 +240,12 @@ def _correlation_problems(parameters, correlations, sampler: str):
 
 
 class Asked(NamedTuple):
-    """A study that has been read and checked.
+    """A study that has been read and checked."""
 
-    Attributes:
-        section: its keys.
-        case: the case that the members change; None where a function of Python answers.
-        folder: the folder that names of files are relative to.
-        title: for people.
-    """
-
-    section: StudySection
-    case: Case | None
-    folder: Path
-    title: str
+    section: StudySection  #: its keys
+    case: Case | None  #: the case that the members change; None where a function of Python answers
+    folder: Path  #: the folder that names of files are relative to
+    title: str  #: for people
 
 
 def read_study(given, overrides=(), needs_case: bool = True) -> Asked:
