@@ -29,12 +29,8 @@ DRIVERS = ("libcuda.so.1", "libcuda.so", *(f"/usr/{folder}/libcuda.so" for folde
 
 
 def resolve_backend(name: str) -> str:
-    """Turn ``"auto"`` into ``"cuda"`` where a CUDA GPU can be used and ``"cpu"`` elsewhere.
-
-    Raises:
-        InputError: unknown backend.
-        BackendError: ``"cuda"`` without a GPU.
-    """
+    """Turn ``"auto"`` into ``"cuda"`` where a CUDA GPU can be used and ``"cpu"`` elsewhere. Raises InputError: unknown
+    backend; BackendError: ``"cuda"`` without a GPU."""
     if name == "auto":
         return "cuda" if count_gpus() else "cpu"
     if name not in BACKENDS:

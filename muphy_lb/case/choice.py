@@ -68,11 +68,7 @@ class KeysOf:
 
     @property
     def keys(self) -> dict[str, Key]:
-        """All keys by name.
-
-        Raises:
-            ValueError: two entries declare a key differently.
-        """
+        """All keys by name. Raises ValueError: two entries declare a key differently."""
         found: dict[str, Key] = {}
         for entry in self._entries:
             for name, key in entry.keys.items():

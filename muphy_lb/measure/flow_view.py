@@ -151,12 +151,8 @@ class FlowView(PreparedView, Protocol):
         """(m,) values of a field of the model on the nodes of this rank as it is stored; every rank gets its own."""
 
     def particles(self) -> dict[str, dict[str, np.ndarray]] | None:
-        """Columns of all particles by set and name, by ascending id, lattice units.
-
-        Raises:
-            BackendError: a particle found no room.
-            DivergedError: one was lost.
-        """
+        """Columns of all particles by set and name, by ascending id, lattice units. Raises BackendError: a particle
+        found no room; DivergedError: one was lost."""
 
     def health(self) -> Health:
         """Mass change, largest and mean speed, on every rank. Raises DivergedError: the flow is unstable."""

@@ -145,12 +145,8 @@ def squares_beside(view: FlowView) -> Callable[[NodeList], np.ndarray]:
 
 
 def throats(square: np.ndarray, velocity: np.ndarray) -> Throats | None:
-    """The throats of a flow; None where none of it is between walls.
-
-    Args:
-        square: (n,) of :func:`squared_widths`.
-        velocity: (n, 3), any unit.
-    """
+    """The throats of a flow; None where none of it is between walls. ``square``: (n,) of :func:`squared_widths`;
+    ``velocity``: (n, 3), any unit."""
     by_square = np.bincount(square, np.einsum("ij,ij->i", velocity, velocity, dtype=np.float64), minlength=1)
     by_square[0] = 0.0
     squares = np.flatnonzero(by_square)

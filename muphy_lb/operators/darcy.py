@@ -104,11 +104,7 @@ def dragged_state_node(lattice, precision, jit, at, equilibrium: Equilibrium, fo
 @cache
 def with_drag(collide: Operator, equilibrium: Equilibrium, force: Operator) -> Operator:
     """The collision, and in the medium that with its two rates, which stores the momentum. Cached: one object for equal
-    arguments, since compiled code is cached by operator.
-
-    Args:
-        force: all but the drag.
-    """
+    arguments, since compiled code is cached by operator. ``force``: all but the drag."""
 
     def reference(stored, n, lattice, parameters):
         gamma = np.broadcast_to(parameters[DRAG][n], stored.shape[1:])
@@ -155,11 +151,8 @@ def with_drag(collide: Operator, equilibrium: Equilibrium, force: Operator) -> O
 
 @cache
 def moments_with_drag(moments: Operator, half_force: float, equilibrium: Equilibrium) -> Operator:
-    """The operator of moments without drag, with that of each node.
-
-    Args:
-        half_force: share of the force in the momentum of the populations.
-    """
+    """The operator of moments without drag, with that of each node. ``half_force``: share of the force in the momentum
+    of the populations."""
     is_before = half_force == BEFORE_COLLISION
 
     def reference(stored, n, lattice, parameters):

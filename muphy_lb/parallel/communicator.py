@@ -404,11 +404,8 @@ def _is_first_to_speak() -> bool:
 
 class NodeGather:
     """Collects per-node values into rank-independent order, and hands them out again, one component at a time.
-
-    Args:
-        number: (n_local,) node-list number of the local nodes, in run order.
-        n_global: number of nodes of the whole geometry.
-    """
+    ``number``: (n_local,) node-list number of the local nodes, in run order; ``n_global``: number of nodes of the whole
+    geometry."""
 
     def __init__(self, communicator, number: np.ndarray, n_global: int):
         self._communicator = communicator

@@ -166,12 +166,8 @@ class OutletFluxes:
 
 
 class ScalarSeries(SeriesObserver):
-    """Appends the mean of what leaves through each outlet, weighted by the flow, and that of all fluid.
-
-    Args:
-        fluxes: measures them.
-        view, folder, resume_step: as of all series.
-    """
+    """Appends the mean of what leaves through each outlet, weighted by the flow, and that of all fluid. ``fluxes``:
+    measures them; ``view``, ``folder``, ``resume_step``: as of all series."""
 
     def __init__(self, fluxes: OutletFluxes, view: FlowView, folder: Path, resume_step: int | None):
         self._fluxes, self.file = fluxes, f"{fluxes.scalar.name}.csv"

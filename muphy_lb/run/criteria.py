@@ -68,11 +68,8 @@ def monitored(view: FlowView) -> dict[str, dict[str, float]] | None:
 
 
 def refuse_to_watch_nothing(case: Case, header: GeometryHeader) -> None:
-    """A steady-state criterion that can never fire must not be asked for.
-
-    Raises:
-        InputError: nothing of what it shall look at is there.
-    """
+    """A steady-state criterion that can never fire must not be asked for. Raises InputError: nothing of what it shall
+    look at is there."""
     there = {"mean_speed", "permeability"}
     there |= {"flow_rates"} if header.openings else set()
     there |= {"forces"} if header.walls else set()

@@ -29,12 +29,8 @@ from muphy_lb.run.frozen import FrozenFlow
 
 
 def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict | None:
-    """Write ``summary.json`` and return its record on rank 0; collective.
-
-    Args:
-        speed: what the run took, by name.
-        outcome: how it ended, and the records of observers, by name.
-    """
+    """Write ``summary.json`` and return its record on rank 0; collective. ``speed``: what the run took, by name;
+    ``outcome``: how it ended, and the records of observers, by name."""
     walls = view.wall_forces() if view.header.walls else None
     openings, health = view.openings(), view.health()
     peak_memory_mib = view.communicator.gather(process_peak_mib())
@@ -135,11 +131,7 @@ OBSERVERS: tuple[type[Observer], ...] = (
 
 
 def check_observers(view: PreparedView) -> None:
-    """Refuse what cannot be measured.
-
-    Raises:
-        InputError: the case asks for it.
-    """
+    """Refuse what cannot be measured. Raises InputError: the case asks for it."""
     for kind in OBSERVERS:
         agreed(view.communicator, lambda kind=kind: kind.check(view))
 
@@ -162,12 +154,8 @@ def written_files(folder: Path) -> list[str]:
 
 
 def create_observers(view: FlowView, folder: Path, resume_step: int | None) -> list[Observer]:
-    """The observers of a run, in order; collective.
-
-    Raises:
-        InputError: what the case asks for is not there to be measured.
-        OutputError: a file cannot be written.
-    """
+    """The observers of a run, in order; collective. Raises InputError: what the case asks for is not there to be
+    measured; OutputError: a file cannot be written."""
     created = (
         agreed(view.communicator, lambda kind=kind: kind.create(view, folder, resume_step)) for kind in OBSERVERS
     )

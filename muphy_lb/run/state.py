@@ -106,9 +106,8 @@ class State:
                 (:mod:`muphy_lb.operators.initial`).
             consistent_pressure: compute the pressure from it (:mod:`muphy_lb.setup.initial`).
 
-        Raises:
-            InputError: another shape, values that are not finite or too fast; a pressure is to be computed, and a
-                physics sets it.
+        Raises InputError: another shape, values that are not finite or too fast; a pressure is to be computed, and a
+        physics sets it.
         """
         velocity = self._flow.units.velocity_to_lattice(self.scattered("set_velocity_m_s", values, 3))
         self._check(check_velocity, "set_velocity_m_s: the velocity", velocity)
@@ -116,11 +115,8 @@ class State:
 
     def set_pressure_pa(self, values, stress: bool = True) -> None:
         """Overwrite the pressure [Pa], relative to the reference pressure, by (n,) values of all nodes or one number;
-        the velocity stays as it is.
-
-        Raises:
-            InputError: another shape, values that are not finite or too large; a physics sets the pressure.
-        """
+        the velocity stays as it is. Raises InputError: another shape, values that are not finite or too large; a
+        physics sets the pressure."""
         self._refuse_pressure()
         rows = self.scattered("set_pressure_pa", values, 1)
         density = self._flow.units.pressure_to_density(rows[0], float(self._flow.lattice.cs2))
@@ -128,11 +124,8 @@ class State:
         self._overwrite(density, self._engine.moments()[1:].astype(np.float64), stress, False)
 
     def scattered(self, what: str, values, n_components: int) -> np.ndarray:
-        """(k, n) float64 values of the local nodes of those that a user hands in on rank 0; collective.
-
-        Raises:
-            InputError: they have another shape, or are not finite.
-        """
+        """(k, n) float64 values of the local nodes of those that a user hands in on rank 0; collective. Raises
+        InputError: they have another shape, or are not finite."""
         communicator, n_nodes = self._flow.communicator, self._flow.header.n_nodes
         problem = agreed_on_root(communicator, lambda: _problem(what, values, n_nodes, n_components))
         if problem := communicator.broadcast(problem):

@@ -28,11 +28,8 @@ NEAR = 3.0  # voxels from an opening within which it is named
 
 
 def divergence_message(view: FlowView, velocity: np.ndarray) -> str:
-    """The message of a divergence and its position: collective, the same text on every rank.
-
-    Args:
-        velocity: (3, n) of the local nodes, lattice units.
-    """
+    """The message of a divergence and its position: collective, the same text on every rank. ``velocity``: (3, n) of
+    the local nodes, lattice units."""
     velocity = velocity.astype(np.float64)
     speed = np.sqrt(sum(component**2 for component in velocity))
     speed[~np.isfinite(speed)] = np.inf

@@ -23,8 +23,7 @@ def quantiles(parameter: ParameterSection, folder: Path) -> Quantiles:
     Args:
         folder: the folder that files are relative to.
 
-    Raises:
-        InputError: a file that cannot be read or holds no number; bounds between which there is nothing.
+    Raises InputError: a file that cannot be read or holds no number; bounds between which there is nothing.
     """
     from scipy import stats  # a second that the command line need not wait
 

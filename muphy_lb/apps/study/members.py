@@ -78,11 +78,8 @@ class Members:
         return None if start is None else self.asked.folder / start / CHECKPOINTS
 
     def case(self, number: int) -> Case:
-        """The case of a member.
-
-        Raises:
-            InputError: the values make no valid case; the message has the member and its values.
-        """
+        """The case of a member. Raises InputError: the values make no valid case; the message has the member and its
+        values."""
         given, changes = self.values(number), {}
         for parameter in self.asked.section.parameters:
             for key in parameter.key:
@@ -133,12 +130,8 @@ class Members:
         return digests(case.files | {value: case.folder / value for value in values})
 
     def begin(self, overwrite: bool) -> None:
-        """Claim the output folder for this study.
-
-        Raises:
-            InputError: it holds members of another study, and these are not to be removed.
-            OutputError: it cannot be written.
-        """
+        """Claim the output folder for this study. Raises InputError: it holds members of another study, and these are
+        not to be removed; OutputError: it cannot be written."""
         path = self.folder / STUDY_FILE
         found = _read(path).get("digest")
         if found == self.digest and not overwrite:

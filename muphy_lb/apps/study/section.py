@@ -257,8 +257,7 @@ def read_study(given, overrides=(), needs_case: bool = True) -> Asked:
         overrides: changes of keys of the case, as of :func:`muphy_lb.case.case.load_case`.
         needs_case: whether a case must be there.
 
-    Raises:
-        InputError: it is no study, or the case is not valid; the message lists all problems of either.
+    Raises InputError: it is no study, or the case is not valid; the message lists all problems of either.
     """
     if isinstance(given, Mapping):
         table, folder, source = dict(given), Path(), "the study"

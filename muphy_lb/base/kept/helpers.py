@@ -46,11 +46,8 @@ NOW, LATER, IDLE = range(3)
 
 
 class Helpers:
-    """Processes that compile; they are started as they are asked, and end without jobs, or with this process.
-
-    Args:
-        most: how many there may be.
-    """
+    """Processes that compile; they are started as they are asked, and end without jobs, or with this process. ``most``:
+    how many there may be."""
 
     def __init__(self, most: int):
         self._most, self._jobs, self._count = most, queue.PriorityQueue[tuple[int, int, bytes]](), itertools.count()

@@ -23,15 +23,9 @@ from muphy_lb.operators.viscous_stress import viscous_stress
 
 
 class NodeStress:
-    """The viscous stress and the viscosity of nodes, by compiled code.
-
-    Args:
-        fluid: the collision of the flow.
-        lattice: velocity set.
-
-    Raises:
-        InputError: the viscosity follows from fields of the nodes, which are not measured with the populations.
-    """
+    """The viscous stress and the viscosity of nodes, by compiled code. ``fluid``: the collision of the flow;
+    ``lattice``: velocity set. Raises InputError: the viscosity follows from fields of the nodes, which are not measured
+    with the populations."""
 
     def __init__(self, fluid: Fluid, lattice: Lattice):
         if fluid.closure.reads:

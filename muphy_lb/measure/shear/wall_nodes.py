@@ -314,12 +314,8 @@ class WallPatches:
 @remembered
 def wall_patches(nodes: NodeList, lattice: Lattice) -> WallPatches:
     """The patch around each node beside a wall: itself and its neighbours beside the same labelled wall that face the
-    same way, by their areas, nearer ones weighted more.
-
-    Args:
-        nodes: the whole geometry.
-        lattice: whose links cross the wall.
-    """
+    same way, by their areas, nearer ones weighted more. ``nodes``: the whole geometry; ``lattice``: whose links cross
+    the wall."""
     from scipy.sparse import csr_array  # a sixth of a second that other runs need not wait
 
     surface = wall_surface(nodes, lattice.c)

@@ -11,12 +11,8 @@ from muphy_lb.parallel.task import ON_EDGE, Task
 
 
 class MessageBuffers:
-    """Device buffers for the messages of exchanges that happen one after the other.
-
-    Args:
-        plans: all exchanges that use them.
-        storage: number format of a population.
-    """
+    """Device buffers for the messages of exchanges that happen one after the other. ``plans``: all exchanges that use
+    them; ``storage``: number format of a population."""
 
     def __init__(self, backend, plans: tuple[Exchange, ...], storage):
         self._backend = backend
