@@ -68,8 +68,7 @@ def _stencil_bytes(engine, name: str, real: int) -> int:
 STEPS_ENQUEUED, ENQUEUE_REPETITIONS = 64, 5
 
 
-Threads = tuple[int | None, ...]
-"""Threads of a block; None for the device's own choice."""
+Threads = tuple[int | None, ...]  # threads of a block; None for the device's own choice
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from muphy_lb.geometry.link_cuts import WallShape
 from muphy_lb.geometry.solid_place import SolidPlace
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 
-SAMPLES = 16
-"""Points along each axis at which a voxel at the surface of a sphere is sampled."""
+SAMPLES = 16  # points along each axis at which a voxel at the surface of a sphere is sampled
 FIRST = 0.25
 SECOND = -(FIRST + 1.0 / 24.0) / 4.0
 MIDDLE = 1.0 - 2.0 * (FIRST + SECOND)

@@ -33,7 +33,7 @@ MARGIN = 0.9  # fraction of a bound that is used: a voxelised vessel is slightly
 CREEPING_REYNOLDS = 0.1
 CREEPING_VELOCITY = 1e-3
 ROCK_RELAXATION_TIME = 1.0
-KOZENY = 5.0  # kozeny-Carman constant of granular media; Dullien, Porous Media (1992), section 3.3
+KOZENY = 5.0  # Kozeny-Carman constant of granular media; Dullien, Porous Media (1992), section 3.3
 STAIRCASE = 2.0 / 3.0  # area of a smooth surface over that of its voxel faces, averaged over all orientations
 
 FLOW_THROUGH_TIMES, MOST_FLOW_THROUGH_TIMES = 4.0, 10.0

@@ -35,11 +35,8 @@ from muphy_lb.operators.operator import Operator, joined, named, rest_population
 from muphy_lb.operators.trt import MAGIC_HALF_WAY, two_rates_node
 
 DRAG, EVEN_RATE, ODD_RATE = "drag_rate", "drag_even_rate", "drag_odd_rate"
-RATES = (DRAG, EVEN_RATE, ODD_RATE)
-"""Names of the fields of gamma, s+ and s-; gamma is 0 where there is no medium."""
-
-SMALLEST = 1e-12
-"""Least permeability [voxels^2]; at smaller ones nothing flows either."""
+RATES = (DRAG, EVEN_RATE, ODD_RATE)  # names of the fields of gamma, s+ and s-; gamma is 0 where there is no medium
+SMALLEST = 1e-12  # least permeability [voxels^2]; at smaller ones nothing flows either
 
 
 def drag_rates(

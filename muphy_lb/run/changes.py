@@ -34,16 +34,12 @@ EXAMPLE = '{"openings.inlet.velocity_m_s": 0.2}'
 FIXED = ("geometry", "compute", "initial", "probes")
 """Sections that say what the state belongs to, or what is there before the first step."""
 
-FIXED_KEYS = ("lattice.name", "flow.reference_pressure_pa")
-"""Keys of other sections that do."""
-
+FIXED_KEYS = ("lattice.name", "flow.reference_pressure_pa")  # keys of other sections that do
 IMPOSED = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s", "pressure_pa", "waveform")
 """Keys of openings whose values may change without a new engine, as long as velocities stay velocities, besides those
 that a physics imposes."""
 
-ACCELERATION = "acceleration_m_s2"
-"""Key of [flow] that may turn, or become weaker, so as well."""
-
+ACCELERATION = "acceleration_m_s2"  # key of [flow] that may turn, or become weaker, so as well
 ROUND_OFF = 1e-9
 
 OF_OPENINGS = {"profile", "profile_file", "non_reflecting", *ANSWERING}
@@ -52,9 +48,7 @@ OF_A_FLOW = {"flow", "fluid", "lattice", "rotation_rad_s", "slip", *IMPOSED, *OF
 
 FROZEN = "run.frozen_after_s"
 
-APART = ("title", "run", "output")
-"""Sections that the state does not depend on."""
-
+APART = ("title", "run", "output")  # sections that the state does not depend on
 TIME_STEP = ("relaxation_time", "lattice_velocity", "time_step_s")
 
 
@@ -234,8 +228,7 @@ def _same_but_imposed(old, new, imposed: set[str]) -> bool:
     return not answers and ours == theirs and old.has_pressure == new.has_pressure
 
 
-WORTH = 0.95
-"""Imbalance that other owners must come below, over the present one, for the state to move."""
+WORTH = 0.95  # imbalance that other owners must come below, over the present one, for the state to move
 
 
 class Rebalancing:

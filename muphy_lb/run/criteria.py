@@ -373,12 +373,9 @@ class SteadyState(Criterion):
 
 
 PERIODIC = "periodic"
-SAMPLES = 100
-"""Samples of a beat, and phases at which two are compared."""
-LEAST_RANGE = 1e-3
-"""Range of a quantity that does not change, over its largest value."""
-WHOLE = 1e-9
-"""Part of a beat that may be missing from a number of beats that is taken for whole: rounding."""
+SAMPLES = 100  # samples of a beat, and phases at which two are compared
+LEAST_RANGE = 1e-3  # range of a quantity that does not change, over its largest value
+WHOLE = 1e-9  # part of a beat that may be missing from a number of beats that is taken for whole: rounding
 QUANTITIES = ("flow_rate_m3_s", "pressure_pa")
 
 

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     import pyvista
     import xarray
 
-EXTRA = "notebook"
-"""The extra of the installation with these libraries."""
-
+EXTRA = "notebook"  # the extra of the installation with these libraries
 DIMENSIONS = ("z", "y", "x")
 COMPONENTS_OF: Mapping[int, tuple[Sequence[str], tuple[str, ...]]] = {
     3: ("xyz", ("component",)),
@@ -35,8 +33,7 @@ COMPONENTS_OF: Mapping[int, tuple[Sequence[str], tuple[str, ...]]] = {
 """Labels and dimension of the components of a vector, a symmetric tensor and a gradient, by their number."""
 WHAT = "to_pyvista()"
 VTK_VOXEL = 11
-MAGNITUDE = "wall_shear_magnitude"
-"""Name of what is coloured at first."""
+MAGNITUDE = "wall_shear_magnitude"  # name of what is coloured at first
 
 
 def optional(name: str, what: str) -> ModuleType:

@@ -32,9 +32,7 @@ from muphy_lb.output.drawing import FRAMES_FOLDER
 LOG = logging.getLogger(__name__)
 KIND = "muphy_lb checkpoint"
 VERSION = 7
-PATTERN = "step_*.h5"
-"""Names of checkpoints in their folder."""
-
+PATTERN = "step_*.h5"  # names of checkpoints in their folder
 SETS = ("populations", "fields")
 PARTICLES, SUMS, OBSERVERS, ACTIONS, LINKS = "particles", "sums", "observers", "actions", "links"
 OPENINGS, WALLS = "openings", "walls"
@@ -214,9 +212,7 @@ def _other_version(path: Path, which: str) -> str:
 CASE_FILE = "case.toml"
 SUMMARY_FILE = "summary.json"
 CHECKPOINTS = "checkpoints"
-KEPT_S = 600.0
-"""Wall time from which on the results of a run are not replaced unasked."""
-
+KEPT_S = 600.0  # wall time from which on the results of a run are not replaced unasked
 READING = ("unit", "spacing_m", "keep", "options")
 """How the file of a geometry is read; another file may need other values for the same voxels."""
 
@@ -305,8 +301,7 @@ def _text(value) -> str:
 
 
 LOCK_FILE = ".lock"
-OWN_FOLDERS = (CHECKPOINTS, FRAMES_FOLDER)
-"""Folders in an output folder."""
+OWN_FOLDERS = (CHECKPOINTS, FRAMES_FOLDER)  # folders in an output folder
 
 
 class FolderLock:

@@ -35,9 +35,7 @@ from muphy_lb.setup.geometry import load_nodes
 if TYPE_CHECKING:
     from muphy_lb.view import LiveView
 
-TOLERANCE = 1e-4
-"""Of :meth:`Simulation.run_until_steady`, if neither the call nor the case gives one."""
-
+TOLERANCE = 1e-4  # of :meth:`Simulation.run_until_steady`, if neither the call nor the case gives one
 STOPPED = "stopped"
 GO_ON = {"steady": "run_until_steady() again", "periodic": "run(time_s=...), by two beats or more"}
 """The call that continues a run, by the word of its criterion."""

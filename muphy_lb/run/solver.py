@@ -44,8 +44,7 @@ from muphy_lb.setup.geometry import is_surface
 from muphy_lb.setup.waveforms import STEPS_OF_WAVE, fastest_of_flow_s
 
 LOG = logging.getLogger(__name__)
-ROUNDING = 1e-9
-"""Share of a step by which the quotient of two times may miss a whole number of steps."""
+ROUNDING = 1e-9  # share of a step by which the quotient of two times may miss a whole number of steps
 COVER_A_TIME = "round it, or give the time to run_for(time_s), which takes as many steps as cover it"
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from muphy_lb.apps.study.section import ParameterSection
 from muphy_lb.base.errors import InputError
 
-Quantiles = Callable[[np.ndarray], np.ndarray]
-"""From (m,) probabilities in (0, 1) to (m,) values, ascending."""
+Quantiles = Callable[[np.ndarray], np.ndarray]  # from (m,) probabilities in (0, 1) to (m,) values, ascending
 
 
 def quantiles(parameter: ParameterSection, folder: Path) -> Quantiles:

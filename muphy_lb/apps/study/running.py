@@ -39,8 +39,7 @@ OF_THE_COMPUTATION = (
     *("imbalance", "repartitions", "repartition_s", "steadiness", "balance"),
 )
 """Entries of a summary that are no answers."""
-LOOK_S = 0.1
-"""Between two looks at further processes [s]."""
+LOOK_S = 0.1  # between two looks at further processes [s]
 Answer = Callable[[Mapping[str, Any]], Mapping[str, float]]
 """A function of Python in place of a case: from values by parameter to answers by name."""
 

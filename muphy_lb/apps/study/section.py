@@ -29,14 +29,10 @@ from muphy_lb.geometry.quantities import difference_in_si, in_si, is_quantity
 
 DISTRIBUTIONS = ("uniform", "normal", "lognormal", "values", "measured", "blocks")
 MESHING = ("geometry.", "lattice.name", "compute.precision", "compute.streaming")
-PLACING = ("centre_m", "normal", "radius_m", "box_m")
-"""Keys that change the nodes of a flow, or what is stored of them."""
-SAMPLED = ("latin-hypercube", "sobol", "random")
-"""Samplers of a number of points, which the others have by themselves."""
-
+PLACING = ("centre_m", "normal", "radius_m", "box_m")  # keys that change the nodes of a flow, or what is stored of them
+SAMPLED = ("latin-hypercube", "sobol", "random")  # samplers of a number of points, which the others have by themselves
 CROP = "geometry.options.crop"
-GRID = "grid"
-"""Column of the factors of voxels along an edge."""
+GRID = "grid"  # column of the factors of voxels along an edge
 N_GRIDS, LEAST_RATIO, MOST_FACTOR = 3, 1.1, 16.0
 
 Numbers = Annotated[tuple[float, ...], Field(strict=False)]

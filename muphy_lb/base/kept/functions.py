@@ -5,8 +5,7 @@ import numba
 from muphy_lb.base.kept import helpers
 from muphy_lb.base.kept.known import is_known
 
-NEWEST_TRIED = (0, 68)
-"""Version of Numba up to which :mod:`muphy_lb.base.kept.cpu_store` was tried."""
+NEWEST_TRIED = (0, 68)  # version of Numba up to which :mod:`muphy_lb.base.kept.cpu_store` was tried
 
 
 def stored(jit):

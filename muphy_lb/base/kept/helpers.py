@@ -37,8 +37,7 @@ RANKS_HERE = (
 )
 """Variables of launchers: number of ranks on this machine, or on each."""
 
-IDLE_S = 60.0
-"""Time without a job after which a helper ends: each has 0.1 GB or more, and a run takes hours."""
+IDLE_S = 60.0  # time without a job after which a helper ends: each has 0.1 GB or more, and a run takes hours
 
 
 NOW, LATER, IDLE = range(3)
@@ -100,8 +99,7 @@ class Helpers:
 _waiting: list[Callable[[], None]] | None = []  # requests for usual kernels; None once helpers have begun
 _of_subject: dict[str, list[Callable[[], None]]] = {}  # the same of subjects that no run has had yet
 _helpers: Helpers | None = None
-is_helper = False
-"""Whether this process is one itself."""
+is_helper = False  # whether this process is one itself
 
 
 def n_helpers() -> int:
