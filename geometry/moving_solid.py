@@ -34,7 +34,6 @@ class MovingSolid:
 
     Args:
         voxels: that geometry; fluid voxels may become solid.
-        wall: name of the wall.
         start: (nz, ny, nx) share of each voxel that is solid at the start, 0 where there is no room.
     """
 

@@ -61,7 +61,6 @@ def choose(
     Args:
         n_parts: number of parts (ranks), at most as many as nodes.
         exchange: the data exchanged between parts.
-        cost: cost model of the machine.
         shares: relative speeds of the ranks; equal by default.
 
     Returns:
@@ -185,7 +184,6 @@ def compare(graph: VoxelGraph, n_parts: int, exchange: Exchange, cost: StepCost,
 
     Args:
         exchange: the data exchanged between parts.
-        cost: cost model of the machine.
         shares: relative speeds of the ranks; equal by default.
 
     Raises PartitionError: n_parts below 1 or above the number of nodes.

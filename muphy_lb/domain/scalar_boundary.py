@@ -111,7 +111,6 @@ def extrapolate(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, bound
         codes: (1 + K, m) index of the node itself, then of its neighbour along each vector, or the code of a link.
         nodes: (m,) their local numbers.
         vectors: (K, 3) of at most two non-zero components each, including all that have one.
-        boundary: the boundary conditions.
     """
     there = np.full((3, 3, 3), -1, dtype=np.int64)
     there[1, 1, 1] = 0

@@ -118,9 +118,7 @@ def build_scalar_streaming(
     """Fold boundaries and ghost nodes into the table of the populations of some scalars.
 
     Args:
-        domain: the nodes of a rank.
         lattice: of the scalars; all its moving populations have the same weight.
-        sets: the scalars.
         has_carrier: whether the first is the carrier of the others.
     """
     vectors = lattice.c[1:]

@@ -69,13 +69,9 @@ class StencilTable:
 
 
 def build_stencil(domain: LocalDomain, vectors: np.ndarray, boundary: ScalarBoundary) -> StencilTable:
-    """Fold boundaries and ghost nodes into the table of a stencil.
-
-    Args:
-        domain: the nodes of a rank.
-        vectors: (K, 3), of at most two non-zero components each, including all that have one.
-        boundary: the boundary conditions where the neighbour is not fluid.
-    """
+    """Fold boundaries and ghost nodes into the table of a stencil. ``vectors``: (K, 3), of at most two non-zero
+    components each, including all that have one; ``boundary``: the boundary conditions where the neighbour is not
+    fluid."""
     layer, pitch = domain.ghost_layer, domain.pitch
     found = _extrapolate_all(domain, vectors, boundary)
     is_copy = found.is_copy

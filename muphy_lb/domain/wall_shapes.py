@@ -45,7 +45,6 @@ def wall_shapes(nodes: NodeList, lattice: Lattice) -> tuple[BesideWalls, np.ndar
     """Normals and curvatures of walls.
 
     Args:
-        nodes: the whole geometry.
         lattice: of the flow; a wall lies beside a node if one of its links leads there.
 
     Returns:

@@ -29,8 +29,6 @@ class WallLinks:
     """The links into walls of a rank bound to its device.
 
     Args:
-        backend: the device.
-        model: the physics.
         addresses: addresses of the links' populations.
         buffers: both population buffers; with in-place streaming the same one twice.
         coefficients: (3, S) coefficients of the links into linkwise walls.
@@ -191,11 +189,8 @@ class BoundaryLinks:
     """The opening and wall links of a rank bound to its device.
 
     Args:
-        backend: the device.
-        model: the physics.
         addresses: addresses of the links' populations.
         buffers: both population buffers; with in-place streaming the same one twice.
-        conditions: the conditions at the links.
         values: values that change with time.
     """
 
@@ -419,11 +414,9 @@ class FeedbackConditions:
     """The conditions with feedback of a rank; every rank advances all of them, from the same sums.
 
     Args:
-        backend: the device.
         connector: to the other ranks; the sums travel like halos.
         links: the opening links of this rank.
         conditions: by number of the opening.
-        n_openings: number of openings.
         timed: values in force.
     """
 

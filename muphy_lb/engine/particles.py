@@ -112,7 +112,6 @@ class Particles:
         """Replace the particles of a set by those among the given ones whose nodes are this rank's.
 
         Args:
-            name: of the set.
             columns: by name, all of them; those that the set has besides the position are zero if they are missing.
 
         Raises BackendError: more particles than there is room for.

@@ -114,14 +114,8 @@ class Creep(NamedTuple):
 
 
 def velocity_for(reynolds: float, diameter_m: float, across: float, viscosity_m2_s: float, peak: float) -> float:
-    """Mean velocity [m/s] for a Reynolds number, or for the highest one that the voxels resolve.
-
-    Args:
-        reynolds: Reynolds number of mean velocity and diameter.
-        diameter_m: diameter of the inlet [m].
-        across: voxels per diameter.
-        peak: maximum velocity in the flow over the mean velocity at the inlet.
-    """
+    """Mean velocity [m/s] for a Reynolds number, or for the highest one that the voxels resolve. ``reynolds``: Reynolds
+    number of mean velocity and diameter; ``peak``: maximum velocity in the flow over the mean velocity at the inlet."""
     return rounded(min(reynolds, _highest_reynolds(across, peak)) * viscosity_m2_s / diameter_m, 2)
 
 

@@ -39,7 +39,6 @@ class KeptMessages:
     """Messages between the same arrays again and again: MPI matches and checks them once.
 
     Args:
-        mpi: the module ``mpi4py.MPI``.
         incoming, outgoing: persistent requests.
 
     Attributes:
@@ -127,7 +126,6 @@ class MpiCommunicator:
     """The ranks of an mpirun, or some of them, over mpi4py.
 
     Args:
-        mpi: the module ``mpi4py.MPI``.
         world: the ranks' mpi4py communicator; all of the mpirun if not given.
     """
 

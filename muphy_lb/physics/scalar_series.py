@@ -51,8 +51,6 @@ class OutletFluxes:
     """Measures how much of a scalar passes through each opening, and how much there is; every call is collective.
 
     Args:
-        scalar: the scalar.
-        carrier: that of the scalar.
         by_carrier: whether means of what leaves are weighted by the flux of the carrier, so that a uniform value is
             told as such; else by the flow rate.
 

@@ -48,7 +48,6 @@ class Pack:
     Args:
         surveys: of the members, by their keys; all of them with the same numbers.
         lists: their nodes on rank 0, in that order; None elsewhere.
-        communicator: the ranks.
 
     Attributes:
         solver: steps all of them.

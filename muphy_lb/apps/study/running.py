@@ -112,13 +112,8 @@ def _of_function(model: Answer, values: Mapping[str, Any]) -> Outcome:
 
 
 class Flows:
-    """Runs members as flows, and hands the nodes of one to the next where the geometry is the same.
-
-    Args:
-        members: of the study.
-        communicator: the ranks, of which all work on each member.
-        model: the function that answers in place of the case.
-    """
+    """Runs members as flows, and hands the nodes of one to the next where the geometry is the same. ``communicator``:
+    the ranks, of which all work on each member; ``model``: the function that answers in place of the case."""
 
     def __init__(self, members: Members, communicator, model: Answer | None = None):
         self.members, self.communicator, self._model = members, communicator, model

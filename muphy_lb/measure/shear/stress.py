@@ -115,9 +115,6 @@ class RecordedStress:
     Of a body force that accumulates in a field the state holds that of the last collision only, so the stress of either
     step takes it from the step before. A force F enters the stress by F F / (4 rho) alone: the delay is an error of
     first order in the time step, in a term of second order in that force.
-
-    Args:
-        view: the flow.
     """
 
     def __init__(self, view: FlowView):

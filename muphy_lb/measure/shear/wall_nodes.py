@@ -78,7 +78,6 @@ def wall_surface(nodes: NodeList, vectors: np.ndarray) -> WallSurface:
     over a curved patch.
 
     Args:
-        nodes: the whole geometry.
         vectors: (Q, 3) lattice vectors (x, y, z) along which nodes have links.
     """
     search = NeighbourSearch(nodes)
@@ -241,13 +240,7 @@ class WallAreas:
 
 
 def wall_areas(nodes: NodeList, surface: WallSurface, lattice: Lattice) -> WallAreas:
-    """Area and label of each node.
-
-    Args:
-        nodes: the whole geometry.
-        surface: its nodes adjacent to walls.
-        lattice: whose links cross the wall.
-    """
+    """Area and label of each node. ``surface``: its nodes adjacent to walls; ``lattice``: that of their links."""
     node = nodes.numbers_of(surface.voxel)
     search, n_links, area = NeighbourSearch(nodes), np.zeros((1 + len(nodes.walls), node.size)), np.zeros(node.size)
     crossed = _Crossings(nodes, surface, lattice)

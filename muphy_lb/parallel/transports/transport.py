@@ -41,7 +41,6 @@ class Packing:
 
     Args:
         plan: what is sent and received.
-        buffer: the population buffer.
         shared: buffers for messages that are not contiguous in the population buffer.
 
     Attributes:

@@ -152,7 +152,6 @@ def excess_temperature(friction: float, mass: float, viscosity: float, kernel: s
         friction, mass: of a bead, lattice units.
         viscosity: kinematic, lattice units.
         kernel: ``"linear"`` or ``"point"``.
-        dimension: of the lattice.
     """
     wave = 2.0 * np.pi * (np.arange(N_WAVES) + 0.5) / N_WAVES - np.pi
     along = 2.0 / 3.0 + np.cos(wave) / 3.0 if kernel == "linear" else np.ones(N_WAVES)
