@@ -110,13 +110,9 @@ class ExchangeTasks:
 
 
 class Transport(Protocol):
-    """Transfers messages to and from some neighbours.
+    """Transfers messages to and from some neighbours."""
 
-    Attributes:
-        name: value of ``compute.transport`` in the case file.
-    """
-
-    name: str
+    name: str  #: value of ``compute.transport`` in the case file
 
     def bind(
         self, neighbours: tuple[int, ...], plans: tuple[Exchange, Exchange], buffers: tuple
