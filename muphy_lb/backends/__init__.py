@@ -10,7 +10,6 @@ import ctypes
 import importlib
 import logging
 import os
-import sys
 from contextlib import suppress
 
 from muphy_lb.base.errors import BackendError, InputError
@@ -80,8 +79,8 @@ def count_gpus() -> int:
 
 def _has_driver() -> bool:
     """Whether there may be a driver for GPUs. Where there is none, numba.cuda, whose import takes a third of a second,
-    is not needed to tell; it is asked on other systems, in the simulator, and for a driver in a place of its own."""
-    if sys.platform != "linux" or any(name in os.environ for name in ("NUMBA_ENABLE_CUDASIM", "NUMBA_CUDA_DRIVER")):
+    is not needed to tell; it is asked in the simulator, and for a driver in a place of its own."""
+    if any(name in os.environ for name in ("NUMBA_ENABLE_CUDASIM", "NUMBA_CUDA_DRIVER")):
         return True
     for name in DRIVERS:
         with suppress(OSError):

@@ -57,14 +57,9 @@ def _advice(prepared: Preparation) -> Iterator[str]:
     yield from (f"warning: {text}" for text in (*coarse, *across, *expected))
 
 
-def cores_here() -> int:
-    """Number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def more_ranks_than_cores(communicator, backend: str) -> list[str]:
     """A warning where this machine has fewer cores than ranks that compute on them."""
-    n_cores, n_ranks = cores_here(), len(communicator.machine_ranks) if communicator.size > 1 else 1
+    n_cores, n_ranks = len(os.sched_getaffinity(0)), len(communicator.machine_ranks) if communicator.size > 1 else 1
     if backend == "cuda" or n_ranks <= n_cores:
         return []
     return [

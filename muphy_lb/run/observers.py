@@ -2,7 +2,6 @@
 
 import platform
 import resource
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -90,8 +89,7 @@ def _of_scale(view: FlowView, openings: Mapping[str, OpeningState]) -> dict:
 
 def process_peak_mib() -> float:
     """Most memory that this process has held so far [MiB], libraries and compiler included."""
-    per_unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux KiB
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * per_unit / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 class PhysicsObservers(Observer):

@@ -104,8 +104,7 @@ is_helper = False  # whether this process is one itself
 
 def n_helpers() -> int:
     """Number of processes beside this one that may compile; 0 where too few cores are its own."""
-    n_all = os.cpu_count() or 1
-    n_own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else n_all
+    n_own, n_all = len(os.sched_getaffinity(0)), os.cpu_count() or 1
     n_cores = min(n_own, n_all // _n_ranks_here())  # ranks that no launcher has bound have all cores together
     most = min(MOST_HELPERS, n_cores - 1, config.NUMBA_NUM_THREADS - 1)
     return 0 if is_helper or most < FEWEST_HELPERS else most
