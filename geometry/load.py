@@ -30,13 +30,7 @@ from muphy_lb.geometry.openings.find import with_surface_ends
 from muphy_lb.geometry.options import check_flag, check_names, check_text
 from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, Preparation, split_preparation
 from muphy_lb.geometry.repeats import Axes, prepared, split_periodic
-from muphy_lb.geometry.rotation import (
-    ROTATION_NAMES,
-    Rotation,
-    rotated_surface,
-    rotated_voxels,
-    split_rotation,
-)
+from muphy_lb.geometry.rotation import ROTATION_NAMES, Rotation, rotated_surface, rotated_voxels, split_rotation
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.shapes.packings import SphereList, sphere_list
 from muphy_lb.geometry.surfaces import surface

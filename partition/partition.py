@@ -13,15 +13,7 @@ from muphy_lb.partition.costs import STEP_COSTS, StepCost, part_shares
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
 from muphy_lb.partition.methods import CARTESIAN, METHODS, ON_TILES
-from muphy_lb.partition.quality import (
-    D3Q19_FP32,
-    H200,
-    Quality,
-    qualities,
-    quality,
-    quality_table,
-    tile_qualities,
-)
+from muphy_lb.partition.quality import D3Q19_FP32, H200, Quality, qualities, quality, quality_table, tile_qualities
 from muphy_lb.partition.tiles import tile_side, tiles_of
 from muphy_lb.partition.voxels import NODE_GRAPH_LIMIT, VoxelGraph, graph_from_voxels
 

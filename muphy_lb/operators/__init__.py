@@ -26,14 +26,7 @@ from muphy_lb.operators.cumulant import CUMULANT
 from muphy_lb.operators.darcy import drag_rates, force_with_drag, moments_with_drag
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSIBLE, STOKES, Equilibrium
 from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
-from muphy_lb.operators.moments import (
-    AFTER_COLLISION,
-    BEFORE_COLLISION,
-    OPEN,
-    at_openings,
-    macroscopic,
-    where_fluid,
-)
+from muphy_lb.operators.moments import AFTER_COLLISION, BEFORE_COLLISION, OPEN, at_openings, macroscopic, where_fluid
 from muphy_lb.operators.mrt import MRT, mrt, mrt_for
 from muphy_lb.operators.observers import (
     MOMENTUM_FIELDS,

@@ -26,12 +26,7 @@ from muphy_lb.geometry.moving_solid import MovingSolid
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes, header_ahead
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.openings.find import (
-    describe_ends,
-    end_states,
-    end_warnings,
-    with_image_ends,
-)
+from muphy_lb.geometry.openings.find import describe_ends, end_states, end_warnings, with_image_ends
 from muphy_lb.geometry.options import nearest_name
 from muphy_lb.geometry.porous.preparation import divide_closed_layers
 from muphy_lb.geometry.repeats import without_effect

@@ -18,14 +18,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.domain import ScalarBoundary
 from muphy_lb.lattice import Lattice
 from muphy_lb.model.flow import Flow
-from muphy_lb.model.model import (
-    AT_NEIGHBOURS,
-    Field,
-    FieldValue,
-    ScalarStreaming,
-    Stage,
-    Value,
-)
+from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, ScalarStreaming, Stage, Value
 from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
 from muphy_lb.physics.scalar import CarriedScalar
 from muphy_lb.physics.thermal.operators import (
