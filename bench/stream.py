@@ -68,8 +68,7 @@ def _stencil_bytes(engine, name: str, real: int) -> int:
 STEPS_ENQUEUED, ENQUEUE_REPETITIONS = 64, 5
 
 
-Threads = tuple[int | None, ...]
-"""Threads of a block; None for the device's own choice."""
+Threads = tuple[int | None, ...]  # threads of a block; None for the device's own choice
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,8 @@ def _measured(simulation: Solver, variant: ComputeVariant, effort: Effort, copy_
     communicator = simulation.communicator
     simulation.step(max(1, effort.n_steps // 4))
     rates = sorted(1e6 * simulation.timed_mflups(effort.n_steps) for _ in range(effort.n_runs))
-    launch_us = _launch_us(simulation.engine) if communicator.size == 1 else None
+    is_alone, engine = communicator.size == 1 and not simulation.engine.backend.on_host, simulation.engine
+    launch_us = min(_enqueue_us(engine) for _ in range(ENQUEUE_REPETITIONS)) if is_alone else None
     simulation.health()
     if simulation.engine.backend.on_host:  # the speed of shared machines varies; a GPU may have no memory left
         copy_tb_s = max(copy_tb_s, _copy_tb_s(simulation.case, communicator))
@@ -245,12 +245,8 @@ def _compiled(engine) -> dict:
     }
 
 
-def _launch_us(engine) -> float | None:
-    """Microseconds to enqueue one step; advances the flow."""
-    return None if engine.backend.on_host else min(_enqueue_us(engine) for _ in range(ENQUEUE_REPETITIONS))
-
-
 def _enqueue_us(engine) -> float:
+    """Microseconds to enqueue one step; advances the flow."""
     engine.backend.synchronise()
     start = time.perf_counter()
     engine.advance(STEPS_ENQUEUED)

@@ -21,8 +21,7 @@ KEPT_IN = ("NUMBA_CACHE_DIR", "MUPHY_CACHE")
 
 TOLD = ("title", "device", "backend", "precision", "streaming", "ranks", "n_fluid", "steps", "mflups")
 LAST_LINES = 5
-COMPLETE = (0, DOUBTFUL_EXIT_CODE)
-"""Exit codes of a run that came to its end."""
+COMPLETE = (0, DOUBTFUL_EXIT_CODE)  # exit codes of a run that came to its end
 
 
 def time_whole(options, say: Callable[[str], None], communicator) -> tuple[str, str, list[dict]]:

@@ -29,8 +29,7 @@ from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 
 N_WAVES = 512
 LARGEST_SEED = 2**63 - 1
-TAILS = 4.0
-"""Standard deviations that a displacement hardly exceeds."""
+TAILS = 4.0  # standard deviations that a displacement hardly exceeds
 BYTES_PER_VOXEL = 40
 NOTHING_MOVED = (
     ": half-way walls stay where they were; take lattice.walls = 'bouzidi', whose walls move by any distance"

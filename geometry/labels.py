@@ -10,15 +10,7 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import NodeList, labelled_near, regroup
 from muphy_lb.geometry.slabs import copied, slabs
-from muphy_lb.geometry.voxels import (
-    FIRST_REGION_NUMBER,
-    FIRST_WALL_NUMBER,
-    MAX_REGIONS,
-    SOLID,
-    WALL,
-    Voxels,
-    wall_flag,
-)
+from muphy_lb.geometry.voxels import FIRST_REGION_NUMBER, FIRST_WALL_NUMBER, MAX_REGIONS, SOLID, WALL, Voxels, wall_flag
 
 
 def label_box(voxels: Voxels, name: str, low_m, high_m) -> Voxels:

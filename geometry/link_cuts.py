@@ -93,8 +93,7 @@ class Cuts:
         )
 
 
-HALF_WAY = 0.5
-"""Distance of a link into solid that does not intersect the wall."""
+HALF_WAY = 0.5  # distance of a link into solid that does not intersect the wall
 
 
 def cut_distances(cuts: Cuts | None, voxel: np.ndarray, vector: np.ndarray) -> np.ndarray:

@@ -30,13 +30,7 @@ from muphy_lb.geometry.openings.find import with_surface_ends
 from muphy_lb.geometry.options import check_flag, check_names, check_text
 from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, Preparation, split_preparation
 from muphy_lb.geometry.repeats import Axes, prepared, split_periodic
-from muphy_lb.geometry.rotation import (
-    ROTATION_NAMES,
-    Rotation,
-    rotated_surface,
-    rotated_voxels,
-    split_rotation,
-)
+from muphy_lb.geometry.rotation import ROTATION_NAMES, Rotation, rotated_surface, rotated_voxels, split_rotation
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.shapes.packings import SphereList, sphere_list
 from muphy_lb.geometry.surfaces import surface
@@ -118,7 +112,7 @@ def load_with_notes(path, **options) -> Noted:
     preparation, options = split_preparation(options)
     periodic, options = split_periodic(options)
     loaded = prepared(_load(path, options, periodic, moves, preparation), preparation, periodic)
-    return loaded if _is_surface(path) else rotated_voxels(loaded, moves.rotation)
+    return loaded if LOADERS.get(file_ending(path)) is _load_surface else rotated_voxels(loaded, moves.rotation)
 
 
 def load_content(content: np.ndarray | Surface, **options) -> Noted:
@@ -262,10 +256,6 @@ def closed_surface(content: Surface, options: Mapping[str, Any]) -> Mended:
     """A surface that is mended and moved as options of its reader say."""
     mended = close_roughly(content) if options.get("vote") else mend(content)
     return _split_moves(options)[0].surface(mended)
-
-
-def _is_surface(path) -> bool:
-    return LOADERS.get(file_ending(path)) is _load_surface
 
 
 def _load_surface(path, unit, spacing_m, margin=surface.MIN_MARGIN, vote=False, *, moves=UNMOVED) -> Noted:

@@ -18,8 +18,7 @@ from muphy_lb.geometry.link_cuts import WallShape
 from muphy_lb.geometry.solid_place import SolidPlace
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 
-SAMPLES = 16
-"""Points along each axis at which a voxel at the surface of a sphere is sampled."""
+SAMPLES = 16  # points along each axis at which a voxel at the surface of a sphere is sampled
 FIRST = 0.25
 SECOND = -(FIRST + 1.0 / 24.0) / 4.0
 MIDDLE = 1.0 - 2.0 * (FIRST + SECOND)
@@ -35,7 +34,6 @@ class MovingSolid:
 
     Args:
         voxels: that geometry; fluid voxels may become solid.
-        wall: name of the wall.
         start: (nz, ny, nx) share of each voxel that is solid at the start, 0 where there is no room.
     """
 
@@ -153,19 +151,12 @@ class MovingSolid:
 
 @dataclass(frozen=True)
 class MovedSurface:
-    """The surface of a moving solid as a :class:`muphy_lb.geometry.link_cuts.WallShape`, straight between levels.
+    """The surface of a moving solid as a :class:`muphy_lb.geometry.link_cuts.WallShape`, straight between levels."""
 
-    Attributes:
-        levels: (nz, ny, nx) of :meth:`MovingSolid.levels`.
-        solid: (nz, ny, nx) whether a voxel belongs to the solid.
-        periodic: axes along which the box repeats.
-        beside: the true place of the other walls, if known.
-    """
-
-    levels: np.ndarray
-    solid: np.ndarray
-    periodic: tuple[bool, bool, bool]
-    beside: WallShape | None
+    levels: np.ndarray  #: (nz, ny, nx) of :meth:`MovingSolid.levels`
+    solid: np.ndarray  #: (nz, ny, nx) whether a voxel belongs to the solid
+    periodic: tuple[bool, bool, bool]  #: axes along which the box repeats
+    beside: WallShape | None  #: the true place of the other walls, if known
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Where the level is 0; other walls as they are."""

@@ -25,8 +25,7 @@ from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 
 LARGEST_SEED = 2**63 - 1
 BYTES_PER_VOXEL = 2
-MARGIN = 1
-"""Layers of solid around the fluid of a rotated image."""
+MARGIN = 1  # layers of solid around the fluid of a rotated image
 
 
 @dataclass(frozen=True)

@@ -255,8 +255,7 @@ def dilated(mask: np.ndarray, axis: int, wraps: bool) -> np.ndarray:
     return np.moveaxis(wide, 0, axis)
 
 
-MARKS = "(int64[::1], boolean[::1], boolean[::1], boolean[::1])"
-"""Types of the arguments of the functions below."""
+MARKS = "(int64[::1], boolean[::1], boolean[::1], boolean[::1])"  # types of the arguments of the functions below
 
 
 @njit(cache=True, usually=MARKS)

@@ -6,41 +6,27 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class SolidPlace:
-    """Where a case has a solid that moves.
+    """Where a case has a solid that moves."""
 
-    Attributes:
-        wall: name of its surface, a labelled wall.
-        centre_m, radius_m: a sphere; in a single layer of voxels a disc.
-        box_m: lowest and highest corner of a box; without sphere and box the voxels that have the label of the wall.
-        shares_file: .npy file of an array like the image with the share of each voxel that is solid.
-    """
-
-    wall: str
+    wall: str  #: name of its surface, a labelled wall
+    #: centre_m, radius_m: a sphere; in a single layer of voxels a disc
     centre_m: tuple[float, ...] | None = None
     radius_m: float | None = None
+    #: lowest and highest corner of a box; without sphere and box the voxels that have the label of the wall
     box_m: tuple[tuple[float, ...], ...] | None = None
-    shares_file: Path | None = None
+    shares_file: Path | None = None  #: .npy file of an array like the image with the share of each voxel that is solid
 
 
 @dataclass(frozen=True)
 class MovedBy:
-    """How a case moves a solid.
+    """How a case moves a solid."""
 
-    Attributes:
-        place: where the solid is at the start.
-        scalar: name of what the flow carries, whose flux through the wall moves it.
-        volume_m3: volume that the solid loses for each unit m3 that enters the fluid through its wall; negative where
-            it loses for what it takes up.
-        end_s: time up to which it moves.
-        step_s: time step of its surface; None: as long as ``largest_change`` allows.
-        largest_change: share of a voxel that a face of the wall may lose or gain in a step.
-        settled_within: relative change of the flux, and of the flow, within which both are steady.
-    """
-
-    place: SolidPlace
-    scalar: str
+    place: SolidPlace  #: where the solid is at the start
+    scalar: str  #: name of what the flow carries, whose flux through the wall moves it
+    #: volume that the solid loses for each unit m3 that enters the fluid through its wall; negative where it loses for
+    #: what it takes up
     volume_m3: float
-    end_s: float
-    step_s: float | None
-    largest_change: float
-    settled_within: float
+    end_s: float  #: time up to which it moves
+    step_s: float | None  #: time step of its surface; None: as long as ``largest_change`` allows
+    largest_change: float  #: share of a voxel that a face of the wall may lose or gain in a step
+    settled_within: float  #: relative change of the flux, and of the flow, within which both are steady

@@ -46,19 +46,12 @@ DOCTOR = {"doctor": "say what this machine offers, and what to install for what 
 
 
 class Command(NamedTuple):
-    """A command of the command line.
+    """A command of the command line."""
 
-    Attributes:
-        text: one line for the help.
-        add_options: gives an argument parser the options.
-        execute: ``(options, say, communicator) -> exit code``; collective.
-        is_long: whether it takes seconds, or hours, before it has anything to tell.
-    """
-
-    text: str
-    add_options: Callable[[argparse.ArgumentParser], None]
-    execute: Callable
-    is_long: bool = False
+    text: str  #: one line for the help
+    add_options: Callable[[argparse.ArgumentParser], None]  #: gives an argument parser the options
+    execute: Callable  #: ``(options, say, communicator) -> exit code``; collective
+    is_long: bool = False  #: whether it takes seconds, or hours, before it has anything to tell
 
 
 def main(arguments=None) -> int:

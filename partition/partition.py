@@ -13,15 +13,7 @@ from muphy_lb.partition.costs import STEP_COSTS, StepCost, part_shares
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
 from muphy_lb.partition.methods import CARTESIAN, METHODS, ON_TILES
-from muphy_lb.partition.quality import (
-    D3Q19_FP32,
-    H200,
-    Quality,
-    qualities,
-    quality,
-    quality_table,
-    tile_qualities,
-)
+from muphy_lb.partition.quality import D3Q19_FP32, H200, Quality, qualities, quality, quality_table, tile_qualities
 from muphy_lb.partition.tiles import tile_side, tiles_of
 from muphy_lb.partition.voxels import NODE_GRAPH_LIMIT, VoxelGraph, graph_from_voxels
 
@@ -61,7 +53,6 @@ def choose(
     Args:
         n_parts: number of parts (ranks), at most as many as nodes.
         exchange: the data exchanged between parts.
-        cost: cost model of the machine.
         shares: relative speeds of the ranks; equal by default.
 
     Returns:
@@ -185,7 +176,6 @@ def compare(graph: VoxelGraph, n_parts: int, exchange: Exchange, cost: StepCost,
 
     Args:
         exchange: the data exchanged between parts.
-        cost: cost model of the machine.
         shares: relative speeds of the ranks; equal by default.
 
     Raises PartitionError: n_parts below 1 or above the number of nodes.

@@ -93,10 +93,8 @@ def write_partition(path, name: str, owner: np.ndarray, method: str) -> None:
         owner: (n,) integer part of each node, parts 0 to n_parts - 1, none of them empty.
         method: the method by which it was computed.
 
-    Raises:
-        PartitionError: the file is missing, corrupt or without geometry; an invalid name; owners that do not match the
-            geometry.
-        OutputError: the file cannot be written.
+    Raises PartitionError: the file is missing, corrupt or without geometry; an invalid name; owners that do not match
+    the geometry; OutputError: the file cannot be written.
     """
     if name in (".", "..") or "/" in name or not is_name(name):
         raise PartitionError(

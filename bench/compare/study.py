@@ -167,8 +167,7 @@ HEADER = (
     f"{'size':>6} {'nodes':>11} {'precision':>9} {'backend':>7} {'s/1000 steps':>12} {'MFLUPS':>9} {'speed-up':>9}"
     f" {'steps timed':>11}"
 )
-Published = Mapping[str, Mapping[int, float]]
-"""Seconds of 1000 steps in a paper, by backend and size."""
+Published = Mapping[str, Mapping[int, float]]  # seconds of 1000 steps in a paper, by backend and size
 
 
 def header(published: Published) -> str:

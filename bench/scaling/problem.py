@@ -9,7 +9,6 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.narrow import triple
 from muphy_lb.bench.jobs import Job, tile_nodes
 from muphy_lb.case.case import Case
-from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.setup.geometry import load_nodes
 
 STRONG, WEAK, WEAK_ROW = "strong", "weak", "weak-row"
@@ -37,11 +36,6 @@ def problem(base: Job, mode: str, communicator) -> Job:
     return replace(job, case=communicator.broadcast(job.case))
 
 
-def can_be_tiled(nodes: NodeList) -> bool:
-    """Whether copies of a geometry can stand side by side."""
-    return not nodes.openings and not nodes.walls and nodes.cuts is None
-
-
 def copies_for(shape: tuple[int, int, int], n_copies: int) -> tuple[int, int, int]:
     """Copies along (x, y, z) that make ``n_copies`` and keep a box of ``shape`` (nz, ny, nx) as compact as they can."""
     edges, copies = list(shape[::-1]), [1, 1, 1]
@@ -63,7 +57,7 @@ def refined(case: Case, factor: float) -> Case:
 
 
 def _grown(base: Job, n_ranks: int, mode: str) -> Job:
-    if can_be_tiled(base.nodes):
+    if not base.nodes.openings and not base.nodes.walls and base.nodes.cuts is None:
         copies = (1, 1, n_ranks) if mode == WEAK_ROW else copies_for(base.nodes.shape, n_ranks)
         return replace(base, nodes=tile_nodes(base.nodes, copies))
     if mode == WEAK_ROW:

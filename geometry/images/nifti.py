@@ -73,7 +73,7 @@ def read_nifti(path, unit: str | None = None, frame: str = "world") -> Image:
     else:
         values = mapped(data_path, layout, offset)
     metres = metres_per_unit(unit or UNITS.get(header.units & 7, "mm"))
-    steps, origin = _affine(path, header)
+    steps, origin = _affine(header)
     image = along_axes(values, steps * metres, origin * metres, frame)
     slope, shift = header.scale
     is_plain = slope == 0.0 or (slope, shift) == (1.0, 0.0)
@@ -110,7 +110,7 @@ def _image_file(path) -> Path:
     return found[0]
 
 
-def _affine(path, header: SimpleNamespace) -> tuple[np.ndarray, np.ndarray]:
+def _affine(header: SimpleNamespace) -> tuple[np.ndarray, np.ndarray]:
     """((3, 3) steps along the file axes as columns, (3,) origin), in the unit of the header."""
     lengths = np.array([abs(length) for length in header.pixdim[1:4]])
     lengths[header.dim[0] :] = lengths[: header.dim[0]].min()

@@ -44,7 +44,6 @@ def unit_hint(
         point_m: (x, y, z), meant in metres.
         origin_m: lowest corner (x, y, z) of the box [m].
         shape: (nz, ny, nx) of the box.
-        spacing_m: voxel edge [m].
     """
     low, size = np.array(origin_m), spacing_m * np.array(shape[::-1])
     point, reach = np.array(point_m), float(np.linalg.norm(size))

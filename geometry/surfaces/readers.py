@@ -38,12 +38,8 @@ class StoredSurface(NamedTuple):
 
 
 def fans(corners: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """(n, 3) triangles of polygons, each a fan around its first vertex.
-
-    Args:
-        corners: vertex numbers of one polygon after the other.
-        ends: end of each polygon in them.
-    """
+    """(n, 3) triangles of polygons, each a fan around its first vertex. ``corners``: vertex numbers of one polygon
+    after the other; ``ends``: end of each polygon in them."""
     first, number = triangle_positions(ends)
     return corners[np.stack([first, first + number + 1, first + number + 2], axis=1)]
 

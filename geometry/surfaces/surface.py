@@ -143,7 +143,6 @@ def merged_surface(found: StoredSurface, metres: float, problem: str) -> Surface
 
     Args:
         found: points (m, 3), triangles (n, 3), and the faces of the model or None.
-        metres: length of a unit of the points [m].
         problem: how a message begins, such as the file that cannot be read.
 
     Raises GeometryError for coordinates that are none, and triangles that name points which are not there.

@@ -27,9 +27,8 @@ def geometry_on(case: Case, factor: float, asked: str) -> GeometrySection:
     Args:
         asked: what asks for the grid, for messages.
 
-    Raises:
-        InputError: a prepared geometry, whose voxels are final; no spacing; voxels that would be divided into parts
-            that are no whole number.
+    Raises InputError: a prepared geometry, whose voxels are final; no spacing; voxels that would be divided into parts
+    that are no whole number.
     """
     if is_prepared(case):
         raise InputError(

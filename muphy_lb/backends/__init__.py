@@ -10,7 +10,6 @@ import ctypes
 import importlib
 import logging
 import os
-import sys
 from contextlib import suppress
 
 from muphy_lb.base.errors import BackendError, InputError
@@ -29,12 +28,8 @@ DRIVERS = ("libcuda.so.1", "libcuda.so", *(f"/usr/{folder}/libcuda.so" for folde
 
 
 def resolve_backend(name: str) -> str:
-    """Turn ``"auto"`` into ``"cuda"`` where a CUDA GPU can be used and ``"cpu"`` elsewhere.
-
-    Raises:
-        InputError: unknown backend.
-        BackendError: ``"cuda"`` without a GPU.
-    """
+    """Turn ``"auto"`` into ``"cuda"`` where a CUDA GPU can be used and ``"cpu"`` elsewhere. Raises InputError: unknown
+    backend; BackendError: ``"cuda"`` without a GPU."""
     if name == "auto":
         return "cuda" if count_gpus() else "cpu"
     if name not in BACKENDS:
@@ -84,8 +79,8 @@ def count_gpus() -> int:
 
 def _has_driver() -> bool:
     """Whether there may be a driver for GPUs. Where there is none, numba.cuda, whose import takes a third of a second,
-    is not needed to tell; it is asked on other systems, in the simulator, and for a driver in a place of its own."""
-    if sys.platform != "linux" or any(name in os.environ for name in ("NUMBA_ENABLE_CUDASIM", "NUMBA_CUDA_DRIVER")):
+    is not needed to tell; it is asked in the simulator, and for a driver in a place of its own."""
+    if any(name in os.environ for name in ("NUMBA_ENABLE_CUDASIM", "NUMBA_CUDA_DRIVER")):
         return True
     for name in DRIVERS:
         with suppress(OSError):

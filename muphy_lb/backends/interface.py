@@ -50,25 +50,15 @@ class KernelUsage:
 
 class Backend(Protocol):
     """One device: its memory and its kernels. Buffers of populations are in storage format and stored units
-    (:class:`muphy_lb.base.precision.Precision`); all other numbers are in lattice units.
+    (:class:`muphy_lb.base.precision.Precision`); all other numbers are in lattice units."""
 
-    Attributes:
-        name: ``"numpy"``, ``"cpu"`` or ``"cuda"``.
-        device: name of the device.
-        makes_lists: whether it is faster to list chosen nodes than to look for them in every kernel.
-        has_bulk_queue: whether the bulk of a model in two parts may collide beside other stages.
-        on_host: whether device arrays are host arrays, ready as soon as a call returns.
-        precision: number formats.
-        allocated_bytes: size of all live device arrays.
-    """
-
-    name: str
-    device: str
-    makes_lists: bool
-    has_bulk_queue: bool
-    on_host: bool
-    precision: Precision
-    allocated_bytes: int
+    name: str  #: ``"numpy"``, ``"cpu"`` or ``"cuda"``
+    device: str  #: name of the device
+    makes_lists: bool  #: whether it is faster to list chosen nodes than to look for them in every kernel
+    has_bulk_queue: bool  #: whether the bulk of a model in two parts may collide beside other stages
+    on_host: bool  #: whether device arrays are host arrays, ready as soon as a call returns
+    precision: Precision  #: number formats
+    allocated_bytes: int  #: size of all live device arrays
 
     def array(self, host: np.ndarray) -> Any:
         """Device copy of a host array."""
@@ -249,17 +239,11 @@ def kernels_of(module: Mapping[str, Any]) -> Mapping[str, Callable]:
 
 
 class KernelTable:
-    """Base class of a backend: its kernels by name.
+    """Base class of a backend: its kernels by name."""
 
-    Attributes:
-        name: of the backend.
-        kernels: by name, ``make(backend, *arguments, **options) -> Launch``.
-        enlarged: how many times as large buffers will be as those that kernels are bound to, in a rehearsal.
-    """
-
-    name: str
-    kernels: Mapping[str, Callable]
-    enlarged = 1
+    name: str  #: of the backend
+    kernels: Mapping[str, Callable]  #: by name, ``make(backend, *arguments, **options) -> Launch``
+    enlarged = 1  #: how many times as large buffers will be as those that kernels are bound to, in a rehearsal
 
     def bind(self, kernel: str, *arguments, **options) -> Launch:
         """See :meth:`muphy_lb.backends.interface.Backend.bind`."""

@@ -25,11 +25,8 @@ has no phase of its own."""
 
 class Profile:
     """Wall time of this process by phase. Every moment belongs to one phase: one inside another interrupts it. Other
-    threads than the one that makes the profile count for nothing.
-
-    Args:
-        began: when the first phase, the imports, has begun, by ``time.perf_counter``.
-    """
+    threads than the one that makes the profile count for nothing. ``began``: when the first phase, the imports, has
+    begun, by ``time.perf_counter``."""
 
     def __init__(self, began: float):
         self._seconds, self._present, self._since = dict.fromkeys(PHASES, 0.0), IMPORTS, began
@@ -77,11 +74,7 @@ def spent_on(name: str) -> Iterator[None]:
 @contextmanager
 def phase(what: str, name: str = SETTING_UP) -> Iterator[None]:
     """Context of a phase that may take long: its begin is logged, and its duration if that was more than a second.
-
-    Args:
-        what: the work, as in "reading the geometry".
-        name: the phase, of ``PHASES``, as part of which it counts.
-    """
+    ``what``: the work, as in "reading the geometry"; ``name``: the phase, of ``PHASES``, as part of which it counts."""
     LOG.info("%s", what)
     began = time.perf_counter()
     with spent_on(name):

@@ -15,15 +15,12 @@ class OneOf:
 
     So whoever adds an entry to a table has added it to the case file. The table is imported when a value is checked,
     not before: reading the sections takes none of the solver's libraries.
-
-    Attributes:
-        module, table: where the table is; its names are its keys, or its entries if it has no keys.
-        more: names that are allowed besides.
     """
 
+    #: module, table: where the table is; its names are its keys, or its entries if it has no keys
     module: str
     table: str
-    more: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()  #: names that are allowed besides
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,28 +41,19 @@ class OneOf:
 
 
 class Key(NamedTuple):
-    """A key of the case file that an entry of a table declares.
+    """A key of the case file that an entry of a table declares."""
 
-    Attributes:
-        kind: type of its values, with bounds, such as ``muphy_lb.case.section.Positive``.
-        meaning: its text in the documentation and in messages.
-        default: its value in a case without it; None: there is none.
-    """
-
-    kind: Any
-    meaning: str
-    default: Any = None
+    kind: Any  #: type of its values, with bounds, such as ``muphy_lb.case.section.Positive``
+    meaning: str  #: its text in the documentation and in messages
+    default: Any = None  #: its value in a case without it; None: there is none
 
 
 @dataclass(frozen=True)
 class KeysOf:
     """The keys that entries of a table declare in their attributes ``name`` and ``keys``, the latter :class:`Key` by
-    name. As with :class:`OneOf`, the table is imported when it is needed.
+    name. As with :class:`OneOf`, the table is imported when it is needed."""
 
-    Attributes:
-        module, table: where the table is, a mapping or a sequence of its entries.
-    """
-
+    #: module, table: where the table is, a mapping or a sequence of its entries
     module: str
     table: str
 
@@ -80,11 +68,7 @@ class KeysOf:
 
     @property
     def keys(self) -> dict[str, Key]:
-        """All keys by name.
-
-        Raises:
-            ValueError: two entries declare a key differently.
-        """
+        """All keys by name. Raises ValueError: two entries declare a key differently."""
         found: dict[str, Key] = {}
         for entry in self._entries:
             for name, key in entry.keys.items():

@@ -155,11 +155,8 @@ def did_you_mean(name: str, allowed: Sequence[str]) -> str:
 
 
 def names_among(text: str, allowed: Sequence[str], option: str) -> tuple[str, ...]:
-    """The comma-separated names of an option of the command line, each once.
-
-    Raises:
-        InputError: one that is not allowed; ``option`` says where, such as ``"bench: --precision"``.
-    """
+    """The comma-separated names of an option of the command line, each once. Raises InputError: one that is not
+    allowed; ``option`` says where, such as ``"bench: --precision"``."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in names:
         if name not in allowed:

@@ -27,11 +27,8 @@ LARGEST = 1e30
 
 
 def read_toml(path: Path) -> dict:
-    """The raw tables of a case file.
-
-    Raises:
-        InputError: the file is missing, a directory, unreadable, or not TOML (with the line).
-    """
+    """The raw tables of a case file. Raises InputError: the file is missing, a directory, unreadable, or not TOML (with
+    the line)."""
     try:
         if path.is_dir():
             raise InputError(f"case file {path} is a directory; name the .toml file inside it")
@@ -136,11 +133,7 @@ def override_value(table: dict, override: str) -> str | None:
 
 
 def as_override(path: str, value) -> str:
-    """The override that gives a key a value; None removes the key.
-
-    Raises:
-        InputError: the value is none of a case.
-    """
+    """The override that gives a key a value; None removes the key. Raises InputError: the value is none of a case."""
     try:
         return f"{path}={'' if value is None else _toml_value(value)}"
     except (TypeError, ValueError) as error:

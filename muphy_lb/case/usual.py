@@ -24,18 +24,13 @@ BOX_DIAGONALS = 100.0
 
 @dataclass(frozen=True)
 class Setting:
-    """The surroundings of a value by which it is judged.
+    """The surroundings of a value by which it is judged."""
 
-    Attributes:
-        case: the case.
-        low_m, high_m: corners (x, y, z) of the geometry [m].
-        duration_s: length of the run [s].
-    """
-
-    case: "Case"
+    case: "Case"  #: the case
+    #: low_m, high_m: corners (x, y, z) of the geometry [m]
     low_m: tuple[float, float, float]
     high_m: tuple[float, float, float]
-    duration_s: float
+    duration_s: float  #: length of the run [s]
 
     @property
     def is_dimensionless(self) -> bool:

@@ -176,7 +176,7 @@ def processors() -> Iterator[Finding]:
     """The system, its cores and memory, and whether Numba compiles for them."""
     from muphy_lb.geometry.limits import free_bytes
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = len(os.sched_getaffinity(0))
     threads = os.environ.get("NUMBA_NUM_THREADS")
     chosen = f", NUMBA_NUM_THREADS={threads}" if threads else ""
     yield Finding("machine", OK, f"{platform.platform()}, {cores} core{'' if cores == 1 else 's'}{chosen}")

@@ -10,7 +10,7 @@
 - ``lone``: a domain of one node. ``lookup``: from a voxel to its node, and to the nodes around a particle.
 """
 
-from muphy_lb.domain.addresses import AddressTable, LinkAddresses, NodeNeighbours, build_addresses, build_neighbours
+from muphy_lb.domain.addresses import AddressTable, NodeNeighbours, build_addresses, build_neighbours
 from muphy_lb.domain.halo import Exchange, HaloPlan
 from muphy_lb.domain.links import (
     IN_TABLE,
@@ -24,9 +24,9 @@ from muphy_lb.domain.links import (
 from muphy_lb.domain.local import ORDERS, LocalDomain, build_local_domain, check_dimension, domain_from_part
 from muphy_lb.domain.lookup import VoxelLookup, build_lookup
 from muphy_lb.domain.part import Part, cut_part
-from muphy_lb.domain.runs import RunTable, compress, decode
+from muphy_lb.domain.runs import compress, decode
 from muphy_lb.domain.scalar_boundary import FIXED, FLUX, INFLOW, OUTFLOW, ScalarBoundary
-from muphy_lb.domain.scalar_streaming import ScalarSet, ScalarStreamingTable, build_scalar_streaming
+from muphy_lb.domain.scalar_streaming import ScalarSet, build_scalar_streaming
 from muphy_lb.domain.stencil import StencilTable, build_stencil
 from muphy_lb.domain.streaming import (
     AA,
@@ -41,57 +41,3 @@ from muphy_lb.domain.streaming import (
     streaming_named,
 )
 from muphy_lb.lattice.layout import ROW, TILE, WARP, all_addresses, flat_address
-
-__all__ = [
-    "AA",
-    "FIXED",
-    "INFLOW",
-    "IN_TABLE",
-    "OUTFLOW",
-    "SPECULAR",
-    "ORDERS",
-    "PULL",
-    "PUSH",
-    "ROW",
-    "LINKWISE",
-    "FLUX",
-    "STREAMINGS",
-    "TILE",
-    "WARP",
-    "AddressTable",
-    "ScalarBoundary",
-    "ScalarSet",
-    "ScalarStreamingTable",
-    "Exchange",
-    "HaloPlan",
-    "LinkAddresses",
-    "LinkRecords",
-    "LocalDomain",
-    "NodeNeighbours",
-    "Part",
-    "Crossing",
-    "Pattern",
-    "RunTable",
-    "StencilTable",
-    "Streaming",
-    "VoxelLookup",
-    "WallTreatment",
-    "all_addresses",
-    "build_addresses",
-    "build_scalar_streaming",
-    "build_local_domain",
-    "build_lookup",
-    "build_neighbours",
-    "build_stencil",
-    "check_dimension",
-    "compress",
-    "decode",
-    "domain_from_part",
-    "entry",
-    "flat_address",
-    "is_entry",
-    "open_corners",
-    "opening_records",
-    "cut_part",
-    "streaming_named",
-]

@@ -57,7 +57,6 @@ def fit(
         codes: (1 + K, m) index of the node itself, then of its neighbour along each vector, or the code of a link.
         nodes, voxel: (m,) their local numbers and voxel ids.
         vectors: (K, 3).
-        boundary: the boundary conditions.
         cuts: where links are cut.
     """
     parts = []

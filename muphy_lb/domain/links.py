@@ -185,7 +185,6 @@ def mirrored_links(table: np.ndarray, openings, lattice: Lattice, beside: Callab
     Args:
         table: (Q, n) node-list numbers and link codes.
         openings: those of the geometry, with the unit vector ``normal`` of each.
-        lattice: the velocity set.
         beside: ``beside(vector, chosen)`` is the row of the table for any lattice vector, of some of its columns.
     """
     number_of = {tuple(vector): k for k, vector in enumerate(lattice.c.tolist())}

@@ -139,7 +139,6 @@ def build_local_domain(
     """Build one rank's domain from the whole node list.
 
     Args:
-        nodes: the whole geometry.
         owner: (n,) rank of every node, in node-list order.
         rank: whose domain to build.
         lattice, walls, order: as of :func:`domain_from_part`.

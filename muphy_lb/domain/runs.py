@@ -45,7 +45,6 @@ def compress(chunks, n_directions: int, n_slots: int) -> RunTable:
 
     Args:
         chunks: (K, m) int64 addresses of consecutive nodes, m whole warps.
-        n_directions: K.
         n_slots: size of the buffer that the addresses belong to.
 
     Raises InputError: more runs than a line can count.

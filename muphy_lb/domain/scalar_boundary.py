@@ -32,24 +32,17 @@ MOST_TERMS = 4
 
 @dataclass(frozen=True)
 class ScalarBoundary:
-    """Boundary conditions of a scalar: labelled walls by number, all other solids, then openings by number.
+    """Boundary conditions of a scalar: labelled walls by number, all other solids, then openings by number."""
 
-    Attributes:
-        kind: (W + 1 + O,) ``FIXED``, ``FLUX``, ``OUTFLOW``, or of carried scalars ``INFLOW``.
-        value: (W + 1 + O,) the prescribed value, or the step across one voxel.
-        n_walls: W.
-        factor: (W + 1 + O,) factor a of a flux condition; None: 1 everywhere.
-        courses: by number of a boundary of scalar streaming, the factor of its value over time, a function of (K,)
-            times [s] (:class:`muphy_lb.boundaries.waveform.StepMean`).
-        levels: by number of a conducting wall of scalar streaming with the value 0 beyond, the value at which it takes
-            up half as much as in proportion (:mod:`muphy_lb.operators.saturation`).
-    """
-
-    kind: np.ndarray
-    value: np.ndarray
-    n_walls: int
-    factor: np.ndarray | None = None
+    kind: np.ndarray  #: (W + 1 + O,) ``FIXED``, ``FLUX``, ``OUTFLOW``, or of carried scalars ``INFLOW``
+    value: np.ndarray  #: (W + 1 + O,) the prescribed value, or the step across one voxel
+    n_walls: int  #: W
+    factor: np.ndarray | None = None  #: (W + 1 + O,) factor a of a flux condition; None: 1 everywhere
+    #: by number of a boundary of scalar streaming, the factor of its value over time, a function of (K,) times [s]
+    #: (:class:`muphy_lb.boundaries.waveform.StepMean`)
     courses: Mapping[int, Any] = field(default_factory=dict)
+    #: by number of a conducting wall of scalar streaming with the value 0 beyond, the value at which it takes up half
+    #: as much as in proportion (:mod:`muphy_lb.operators.saturation`)
     levels: Mapping[int, float] = field(default_factory=dict)
 
     def over(self, n_steps: int) -> "ScalarBoundary":
@@ -78,31 +71,24 @@ class ScalarBoundary:
 
 @dataclass(frozen=True)
 class Extrapolations:
-    """Extrapolated values as sums ``constant + sum weight * T[index]``, sorted by node.
+    """Extrapolated values as sums ``constant + sum weight * T[index]``, sorted by node."""
 
-    Attributes:
-        node, k: (S,) node whose stencil reads the value, and the number of its stencil entry.
-        index: (terms, S) nodes that contribute.
-        weight: (terms, S).
-        constant: (S,).
-        course: (S,) number of the course by which the constant and the carrier's weights change with time, -1 for none.
-        left, share, entering, level: (S,) of walls that saturate, whose sum is Y, index of the population that left
-            towards the wall, and A, e and level of :mod:`muphy_lb.operators.saturation`; elsewhere the level is
-            infinite.
-        carried: (S,) number of a scalar that leaves freely with its carrier, of which the sum is then what enters less
-            what left; -1 for others.
-    """
-
+    #: node, k: (S,) node whose stencil reads the value, and the number of its stencil entry
     node: np.ndarray
     k: np.ndarray
-    index: np.ndarray
-    weight: np.ndarray
-    constant: np.ndarray
+    index: np.ndarray  #: (terms, S) nodes that contribute
+    weight: np.ndarray  #: (terms, S)
+    constant: np.ndarray  #: (S,)
+    #: (S,) number of the course by which the constant and the carrier's weights change with time, -1 for none
     course: np.ndarray
+    #: left, share, entering, level: (S,) of walls that saturate, whose sum is Y, index of the population that left
+    #: towards the wall, and A, e and level of :mod:`muphy_lb.operators.saturation`; elsewhere the level is infinite
     left: np.ndarray
     share: np.ndarray
     entering: np.ndarray
     level: np.ndarray
+    #: (S,) number of a scalar that leaves freely with its carrier, of which the sum is then what enters less what left;
+    #: -1 for others
     carried: np.ndarray
 
     @classmethod
@@ -125,7 +111,6 @@ def extrapolate(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, bound
         codes: (1 + K, m) index of the node itself, then of its neighbour along each vector, or the code of a link.
         nodes: (m,) their local numbers.
         vectors: (K, 3) of at most two non-zero components each, including all that have one.
-        boundary: the boundary conditions.
     """
     there = np.full((3, 3, 3), -1, dtype=np.int64)
     there[1, 1, 1] = 0

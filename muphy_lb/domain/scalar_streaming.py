@@ -86,13 +86,10 @@ class Returned(NamedTuple):
 
 @dataclass(frozen=True)
 class ScalarStreamingTable(StencilTable):
-    """Addresses of arriving populations; entry k of a node is for the population k + 1 of all its scalars in order.
+    """Addresses of arriving populations; entry k of a node is for the population k + 1 of all its scalars in order."""
 
-    Attributes:
-        slot: (R, K) addresses of the populations of each ghost node, -1 for those that are not received; a table for
-            each scalar.
-    """
-
+    #: (R, K) addresses of the populations of each ghost node, -1 for those that are not received; a table for each
+    #: scalar
     slot: tuple[np.ndarray, ...]
 
     @property
@@ -121,9 +118,7 @@ def build_scalar_streaming(
     """Fold boundaries and ghost nodes into the table of the populations of some scalars.
 
     Args:
-        domain: the nodes of a rank.
         lattice: of the scalars; all its moving populations have the same weight.
-        sets: the scalars.
         has_carrier: whether the first is the carrier of the others.
     """
     vectors = lattice.c[1:]

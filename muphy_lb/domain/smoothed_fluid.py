@@ -6,8 +6,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
-TRUNCATE = 4.0
-"""Standard deviations beyond which the smoothing reads nothing."""
+TRUNCATE = 4.0  # standard deviations beyond which the smoothing reads nothing
 EDGE = 64  # of a block [voxels], where fluid fills a small share of the box
 SPARSE = 16  # voxels of a box for each of its nodes above which it is divided
 

@@ -19,24 +19,16 @@ from muphy_lb.domain.scalar_boundary import Extrapolations, ScalarBoundary, chos
 
 @dataclass(frozen=True)
 class StencilTable:
-    """Neighbours of a stencil.
+    """Neighbours of a stencil."""
 
-    Attributes:
-        domain: the local domain.
-        vectors: (K, 3) to the neighbours.
-        n_slots: size of the field's array.
-        exchange: the exchange of values with other ranks.
-        extrapolated: the extrapolated values that are stored in the array, from ``first_extrapolated`` on.
-        copies: those that are simply the value of a node.
-    """
-
-    domain: LocalDomain
-    vectors: np.ndarray
-    n_slots: int
-    exchange: Exchange
+    domain: LocalDomain  #: the local domain
+    vectors: np.ndarray  #: (K, 3) to the neighbours
+    n_slots: int  #: size of the field's array
+    exchange: Exchange  #: the exchange of values with other ranks
     first_extrapolated: int
+    #: the extrapolated values that are stored in the array, from ``first_extrapolated`` on
     extrapolated: Extrapolations
-    copies: Extrapolations
+    copies: Extrapolations  #: those that are simply the value of a node
 
     @property
     def n_entries(self) -> int:
@@ -77,13 +69,9 @@ class StencilTable:
 
 
 def build_stencil(domain: LocalDomain, vectors: np.ndarray, boundary: ScalarBoundary) -> StencilTable:
-    """Fold boundaries and ghost nodes into the table of a stencil.
-
-    Args:
-        domain: the nodes of a rank.
-        vectors: (K, 3), of at most two non-zero components each, including all that have one.
-        boundary: the boundary conditions where the neighbour is not fluid.
-    """
+    """Fold boundaries and ghost nodes into the table of a stencil. ``vectors``: (K, 3), of at most two non-zero
+    components each, including all that have one; ``boundary``: the boundary conditions where the neighbour is not
+    fluid."""
     layer, pitch = domain.ghost_layer, domain.pitch
     found = _extrapolate_all(domain, vectors, boundary)
     is_copy = found.is_copy

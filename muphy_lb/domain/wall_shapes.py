@@ -20,8 +20,7 @@ normals are alike, by cosine, so that neither corners nor the other side of a th
 FACE, NEAR = 4, 8
 """Nodes on both sides of a concave corner that at least lie beside planes, and those whose normals are of these."""
 CHUNK = 1 << 20  # nodes looked at together
-MOST_BENT = 0.25
-"""Largest curvature [1/voxel] of walls; those of smaller radii are not resolved."""
+MOST_BENT = 0.25  # largest curvature [1/voxel] of walls; those of smaller radii are not resolved
 WALL_NORMAL, BEND = ("wall_x", "wall_y", "wall_z"), ("bend_x", "bend_y", "bend_z")
 NORMALS, BENDS, AT_FACES = range(3), range(3, 6), range(6, 9)
 """Names of unit normals of walls, into the fluid, and of their curvatures: kappa_2 w + sqrt(kappa_1 - kappa_2) e, the
@@ -46,7 +45,6 @@ def wall_shapes(nodes: NodeList, lattice: Lattice) -> tuple[BesideWalls, np.ndar
     """Normals and curvatures of walls.
 
     Args:
-        nodes: the whole geometry.
         lattice: of the flow; a wall lies beside a node if one of its links leads there.
 
     Returns:

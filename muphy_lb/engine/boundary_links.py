@@ -29,8 +29,6 @@ class WallLinks:
     """The links into walls of a rank bound to its device.
 
     Args:
-        backend: the device.
-        model: the physics.
         addresses: addresses of the links' populations.
         buffers: both population buffers; with in-place streaming the same one twice.
         coefficients: (3, S) coefficients of the links into linkwise walls.
@@ -123,11 +121,8 @@ class WallLinks:
     def _rows(self, records, values: np.ndarray) -> np.ndarray:
         """(Q - 1, M) values of records with a node and a direction each, 0 elsewhere and for padding."""
         rows = np.zeros((self._model.lattice.q - 1, self._n_padded))
-        rows[records.q - 1, self._column(records.node)] = values
+        rows[records.q - 1, np.searchsorted(self._nodes, records.node)] = values
         return rows
-
-    def _column(self, node: np.ndarray) -> np.ndarray:
-        return np.searchsorted(self._nodes, node)
 
     @staticmethod
     def _bits(rows: np.ndarray) -> np.ndarray:
@@ -194,11 +189,8 @@ class BoundaryLinks:
     """The opening and wall links of a rank bound to its device.
 
     Args:
-        backend: the device.
-        model: the physics.
         addresses: addresses of the links' populations.
         buffers: both population buffers; with in-place streaming the same one twice.
-        conditions: the conditions at the links.
         values: values that change with time.
     """
 
@@ -232,7 +224,8 @@ class BoundaryLinks:
 
     def bind_openings(self, parity: int):
         """Launch that fills in what enters through the openings before a step from buffer ``parity``."""
-        buffer, links = self._completed(parity), self._links_with_values(parity, is_behind=False)
+        buffer = self._buffers[self._model.streaming.completed_buffer(parity)]  # in which links fill in what enters
+        links = self._links_with_values(parity, is_behind=False)
         buffers = LinkBuffers(self._buffers[parity], buffer, buffer)
         moments = self._node_values(parity, self._in_force(parity, is_behind=False))
         operators = *self._operators, self._model.reflection
@@ -326,10 +319,6 @@ class BoundaryLinks:
         links, in_force = self._links[parity % len(self._links)], self._in_force(parity, is_behind)
         momentum = self._momentum[1 - parity if is_behind else parity]
         return links._replace(value=self._backend.view(in_force, 0, self._n_openings), momentum=momentum)
-
-    def _completed(self, parity: int):
-        """The buffer in which a step from ``parity`` fills in what enters through links."""
-        return self._buffers[self._model.streaming.completed_buffer(parity)]
 
     @property
     def _operators(self) -> tuple:
@@ -425,11 +414,9 @@ class FeedbackConditions:
     """The conditions with feedback of a rank; every rank advances all of them, from the same sums.
 
     Args:
-        backend: the device.
         connector: to the other ranks; the sums travel like halos.
         links: the opening links of this rank.
         conditions: by number of the opening.
-        n_openings: number of openings.
         timed: values in force.
     """
 

@@ -86,12 +86,8 @@ class Particles:
         return [Task(stage.name, ON_INTERIOR, self._backend.bind(kernel, *stage.operators, *arguments, values))]
 
     def get(self, name: str) -> dict[str, np.ndarray]:
-        """Columns of this rank's particles of a set by name, by ascending id.
-
-        Raises:
-            BackendError: some found no room.
-            DivergedError: one was lost.
-        """
+        """Columns of this rank's particles of a set by name, by ascending id. Raises BackendError: some found no room;
+        DivergedError: one was lost."""
         return self._sets[name].get()
 
     def columns(self, name: str, wanted: Sequence[str]) -> dict[str, np.ndarray]:
@@ -116,7 +112,6 @@ class Particles:
         """Replace the particles of a set by those among the given ones whose nodes are this rank's.
 
         Args:
-            name: of the set.
             columns: by name, all of them; those that the set has besides the position are zero if they are missing.
 
         Raises BackendError: more particles than there is room for.

@@ -4,17 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from muphy_lb.backends.arrays import Advanced, Chosen, Coupling, DragArrays, NeighbourTable, NodeAccess, NodeRange
-from muphy_lb.model.model import (
-    ARRIVING,
-    COLLECT,
-    DRAG,
-    REFILL,
-    STORED,
-    VELOCITIES,
-    FieldValue,
-    Stage,
-    Where,
-)
+from muphy_lb.model.model import ARRIVING, COLLECT, DRAG, REFILL, STORED, VELOCITIES, FieldValue, Stage, Where
 from muphy_lb.parallel.task import ON_INTERIOR, Task
 
 

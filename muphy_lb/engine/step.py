@@ -183,11 +183,8 @@ class StepOrder:
 
     def rows(self, has_openings: bool, has_walls: bool) -> Iterator[OrderRow]:
         """The tasks of a step in order, for one rank or many; what crosses does so on several ranks only.
-
-        Args:
-            has_openings: whether there are links into openings.
-            has_walls: whether there are links into linkwise walls.
-        """
+        ``has_openings``: whether there are links into openings; ``has_walls``: whether there are links into linkwise
+        walls."""
         yield from self._numbered(1, self.before)
         number = 1 + _n_filled(self.before)
         present = {OPENINGS: has_openings, WALLS: has_walls, RECEIVE: False}

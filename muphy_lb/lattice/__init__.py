@@ -9,22 +9,3 @@ from muphy_lb.lattice.bases import BASES, FAMILIES, MomentBasis
 from muphy_lb.lattice.lattice import Lattice
 from muphy_lb.lattice.sets import D2Q5, D2Q9, D3Q7, D3Q15, D3Q19, D3Q27, LATTICES, lattice_named, scalar_lattice
 from muphy_lb.lattice.sums import added, combined, second_moment
-
-__all__ = [
-    "BASES",
-    "D2Q5",
-    "D2Q9",
-    "D3Q7",
-    "D3Q15",
-    "D3Q19",
-    "D3Q27",
-    "FAMILIES",
-    "LATTICES",
-    "Lattice",
-    "MomentBasis",
-    "added",
-    "combined",
-    "lattice_named",
-    "scalar_lattice",
-    "second_moment",
-]

@@ -19,11 +19,7 @@ MOST_POINTS = 8000
 
 class AtPoints:
     """Values at points, interpolated between the eight nodes around each; the weight of solid ones goes to the others.
-
-    Args:
-        nodes: the geometry.
-        points_m: (k, 3) points [m].
-    """
+    ``nodes``: the geometry; ``points_m``: (k, 3) points [m]."""
 
     def __init__(self, nodes: NodeList, points_m: np.ndarray):
         voxel, weight = corner_weights(nodes, points_m)

@@ -151,12 +151,8 @@ class FlowView(PreparedView, Protocol):
         """(m,) values of a field of the model on the nodes of this rank as it is stored; every rank gets its own."""
 
     def particles(self) -> dict[str, dict[str, np.ndarray]] | None:
-        """Columns of all particles by set and name, by ascending id, lattice units.
-
-        Raises:
-            BackendError: a particle found no room.
-            DivergedError: one was lost.
-        """
+        """Columns of all particles by set and name, by ascending id, lattice units. Raises BackendError: a particle
+        found no room; DivergedError: one was lost."""
 
     def health(self) -> Health:
         """Mass change, largest and mean speed, on every rank. Raises DivergedError: the flow is unstable."""
@@ -262,39 +258,32 @@ class ProbedScalar(NamedTuple):
 
 
 class MeasuredPhysics:
-    """A physics as measurements and the judgement of a run see it; everything has a default.
+    """A physics as measurements and the judgement of a run see it; everything has a default."""
 
-    Attributes:
-        name: name of its folder and of its section in the case file.
-        output_fields: fields that every field file holds, by name.
-        probed: scalars that probes record in addition to velocity and pressure.
-        keeps_balance: whether as much leaves through openings as enters once the flow is steady; else the balance is
-            reported at the end of a run, but not judged.
-        becomes_steady: whether the flow can become steady, or repeat the period of a waveform; else the end of a run is
-            judged without that.
-        allowed_density_change: relative change of the density at the end of a run up to which its result is not
-            doubtful; None for that of any flow.
-        draws_frames: whether an observer of its own draws the pictures of ``output.frames_every_steps``, unless the
-            case names a field for them.
-        cut_field: output field that determines which cut through the geometry is drawn; None: the speed.
-        volume_fraction: output field with ``at_nodes``, the share of every voxel that is filled; pictures of a run in
-            progress draw the body of what fills it, whose surface is where the share is 1/2. None: all voxels are full.
-        is_full: whether another fluid fills the rest of every voxel, so that none is empty.
-        drawn_particles: which particles they draw, by the name of the set.
-        offered: actions on its flow that viewers of a run may ask for, by name.
-    """
-
-    name: ClassVar[str]
-    output_fields: Mapping[str, OutputField] = MappingProxyType({})
-    probed: Sequence[ProbedScalar] = ()
+    name: ClassVar[str]  #: name of its folder and of its section in the case file
+    output_fields: Mapping[str, OutputField] = MappingProxyType({})  #: fields that every field file holds, by name
+    probed: Sequence[ProbedScalar] = ()  #: scalars that probes record in addition to velocity and pressure
+    #: whether as much leaves through openings as enters once the flow is steady; else the balance is reported at the
+    #: end of a run, but not judged
     keeps_balance: ClassVar[bool] = True
+    #: whether the flow can become steady, or repeat the period of a waveform; else the end of a run is judged without
+    #: that
     becomes_steady: bool = True
+    #: relative change of the density at the end of a run up to which its result is not doubtful; None for that of any
+    #: flow
     allowed_density_change: ClassVar[float | None] = None
+    #: whether an observer of its own draws the pictures of ``output.frames_every_steps``, unless the case names a field
+    #: for them
     draws_frames: ClassVar[bool] = False
+    #: output field that determines which cut through the geometry is drawn; None: the speed
     cut_field: ClassVar[str | None] = None
+    #: output field with ``at_nodes``, the share of every voxel that is filled; pictures of a run in progress draw the
+    #: body of what fills it, whose surface is where the share is 1/2. None: all voxels are full.
     volume_fraction: ClassVar[str | None] = None
-    is_full: ClassVar[bool] = False
+    is_full: ClassVar[bool] = False  #: whether another fluid fills the rest of every voxel, so that none is empty
+    #: which particles they draw, by the name of the set
     drawn_particles: Mapping[str, DrawnParticles] = MappingProxyType({})
+    #: actions on its flow that viewers of a run may ask for, by name
     offered: Mapping[str, ViewerAction] = MappingProxyType({})
 
     def warnings(self) -> tuple[str, ...]:

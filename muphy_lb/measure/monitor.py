@@ -32,17 +32,11 @@ class Request(NamedTuple):
 
 
 class Monitor:
-    """Base class of monitors, and one that never looks; every method is called on every rank.
+    """Base class of monitors, and one that never looks; every method is called on every rank."""
 
-    Attributes:
-        next_step: number of the step of the next look, the same on every rank.
-        keeps_checkpoints: whether the run writes a checkpoint if that is requested, and can go on from one.
-        told: the outcome of the last change that was requested, in words.
-    """
-
-    next_step: float = inf
-    keeps_checkpoints: bool = False
-    told: str = ""
+    next_step: float = inf  #: number of the step of the next look, the same on every rank
+    keeps_checkpoints: bool = False  #: whether the run writes a checkpoint if that is requested, and can go on from one
+    told: str = ""  #: the outcome of the last change that was requested, in words
 
     def look(self, status: RunStatus) -> Request:
         """See the present step; the request is the same on every rank. During a pause it is called again and again,

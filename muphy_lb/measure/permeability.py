@@ -145,12 +145,8 @@ def squares_beside(view: FlowView) -> Callable[[NodeList], np.ndarray]:
 
 
 def throats(square: np.ndarray, velocity: np.ndarray) -> Throats | None:
-    """The throats of a flow; None where none of it is between walls.
-
-    Args:
-        square: (n,) of :func:`squared_widths`.
-        velocity: (n, 3), any unit.
-    """
+    """The throats of a flow; None where none of it is between walls. ``square``: (n,) of :func:`squared_widths`;
+    ``velocity``: (n, 3), any unit."""
     by_square = np.bincount(square, np.einsum("ij,ij->i", velocity, velocity, dtype=np.float64), minlength=1)
     by_square[0] = 0.0
     squares = np.flatnonzero(by_square)
@@ -194,41 +190,26 @@ FACE_VECTORS = np.vstack((np.eye(3, dtype=int), -np.eye(3, dtype=int)))
 
 @dataclass(frozen=True)
 class Permeability:
-    """Permeability and related quantities of a rock, from one flow.
+    """Permeability and related quantities of a rock, from one flow."""
 
-    Attributes:
-        along: direction of the force, as text.
-        permeability_m2, permeability_darcy, permeability_voxel2: k along the force.
-        column_m2: (x, y, z) the column of k that belongs to the force's direction.
-        darcy_velocity_m_s: (x, y, z) mean over the whole rock.
-        acceleration_m_s2: (x, y, z) body force per mass.
-        porosity: of the nodes in the flow, reservoirs left out as in all that follows.
-        tortuosity: mean speed over mean velocity along the force, in the pores.
-        pore_size_m: hydraulic diameter 4 V / S.
-        pore_size_voxels: the same in voxel edges: the resolution.
-        box_in_pores: shortest edge of the rock in pore sizes: how representative it is.
-        reynolds: see above.
-        warnings: reasons to doubt the value.
-        throats: record of :class:`Throats`, with the error that is expected of the grid; None where there are none, or
-            too little memory to look for them.
-        distribution: see :func:`velocity_distribution`.
-    """
-
-    along: str
+    along: str  #: direction of the force, as text
+    #: permeability_m2, permeability_darcy, permeability_voxel2: k along the force
     permeability_m2: float
     permeability_darcy: float
     permeability_voxel2: float
-    column_m2: tuple[float, float, float]
-    darcy_velocity_m_s: tuple[float, float, float]
-    acceleration_m_s2: tuple[float, float, float]
-    porosity: float
-    tortuosity: float
-    pore_size_m: float
-    pore_size_voxels: float
-    box_in_pores: float
-    reynolds: float
-    warnings: tuple[str, ...]
-    distribution: dict
+    column_m2: tuple[float, float, float]  #: (x, y, z) the column of k that belongs to the force's direction
+    darcy_velocity_m_s: tuple[float, float, float]  #: (x, y, z) mean over the whole rock
+    acceleration_m_s2: tuple[float, float, float]  #: (x, y, z) body force per mass
+    porosity: float  #: of the nodes in the flow, reservoirs left out as in all that follows
+    tortuosity: float  #: mean speed over mean velocity along the force, in the pores
+    pore_size_m: float  #: hydraulic diameter 4 V / S
+    pore_size_voxels: float  #: the same in voxel edges: the resolution
+    box_in_pores: float  #: shortest edge of the rock in pore sizes: how representative it is
+    reynolds: float  #: see above
+    warnings: tuple[str, ...]  #: reasons to doubt the value
+    distribution: dict  #: see :func:`velocity_distribution`
+    #: record of :class:`Throats`, with the error that is expected of the grid; None where there are none, or too little
+    #: memory to look for them
     throats: dict | None = None
 
     def record(self) -> dict:

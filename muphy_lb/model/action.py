@@ -11,15 +11,10 @@ from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 
 
 class RankArrays(Protocol):
-    """Arrays of a rank that an action sees between two steps, and may change there.
+    """Arrays of a rank that an action sees between two steps, and may change there."""
 
-    Attributes:
-        domain: the rank's nodes.
-        communicator: all ranks; sums of integers are exact whatever their number.
-    """
-
-    domain: LocalDomain
-    communicator: SerialCommunicator | MpiCommunicator
+    domain: LocalDomain  #: the rank's nodes
+    communicator: SerialCommunicator | MpiCommunicator  #: all ranks; sums of integers are exact whatever their number
 
     def get(self, field: str) -> np.ndarray:
         """(n,) values of a field of the model at the rank's nodes, in run order."""
@@ -43,17 +38,12 @@ class RankArrays(Protocol):
 
 class Action:
     """Base class of what a model does between steps. Every rank calls each method at the same step, and every method
-    may communicate; what one leaves must not depend on the ranks.
+    may communicate; what one leaves must not depend on the ranks."""
 
-    Attributes:
-        name: of its state in checkpoints.
-        single: names of the arrays of its state that hold one value; all others have as many rows as each other.
-        every: number of steps between two calls of :meth:`act`, unless :meth:`next_step` says otherwise.
-    """
-
-    name: ClassVar[str]
+    name: ClassVar[str]  #: of its state in checkpoints
+    #: names of the arrays of its state that hold one value; all others have as many rows as each other
     single: ClassVar[tuple[str, ...]] = ()
-    every: int
+    every: int  #: number of steps between two calls of :meth:`act`, unless :meth:`next_step` says otherwise
 
     def next_step(self, step: int) -> float:
         """The first step behind ``step`` after which it acts: a multiple of ``every``."""

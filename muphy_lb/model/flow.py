@@ -23,38 +23,25 @@ class Clash(ValueError):
 
 @dataclass(frozen=True)
 class Flow:
-    """The components of a model.
+    """The components of a model."""
 
-    Attributes:
-        lattice: velocity set.
-        fluid: the collision.
-        streaming: name of the streaming scheme.
-        force: body force of the fluid, an operator.
-        parameters: values of all parameters of force, observers and extensions of the collision, by name.
-        solid: (n,) number of the wall in which a local node lies, -1 in the fluid; None if all are fluid.
-        name: of the model.
-        has_drag: whether there is a porous medium.
-        stride: steps of the flow that a step of what it carries takes; more than 1 in a frozen flow alone.
-        observers: store values of every node before its collision.
-        extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
-        written: names of fields that these write.
-        fields, before, between, after, frozen, particles, actions, occupied, bulk, costs, filled, closed: as of
-            :class:`muphy_lb.model.model.Model`.
-        counted: function that makes the model's ``counted`` of the moments of nodes with fluid.
-    """
-
-    lattice: Lattice
-    fluid: Fluid
-    streaming: str
-    force: Operator
+    lattice: Lattice  #: velocity set
+    fluid: Fluid  #: the collision
+    streaming: str  #: name of the streaming scheme
+    force: Operator  #: body force of the fluid, an operator
+    #: values of all parameters of force, observers and extensions of the collision, by name
     parameters: Mapping[str, Value]
+    #: (n,) number of the wall in which a local node lies, -1 in the fluid; None if all are fluid
     solid: np.ndarray | None = None
-    name: str = "isothermal"
-    has_drag: bool = False
-    stride: int = 1
-    observers: tuple[Observer, ...] = ()
+    name: str = "isothermal"  #: of the model
+    has_drag: bool = False  #: whether there is a porous medium
+    stride: int = 1  #: steps of the flow that a step of what it carries takes; more than 1 in a frozen flow alone
+    observers: tuple[Observer, ...] = ()  #: store values of every node before its collision
+    #: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`
     extensions: tuple[Callable[[Operator], Operator], ...] = ()
-    written: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()  #: names of fields that these write
+    #: fields, before, between, after, frozen, particles, actions, occupied, bulk, costs, filled, closed: as of
+    #: :class:`muphy_lb.model.model.Model`
     fields: tuple[Field, ...] = ()
     before: tuple[Stage, ...] = ()
     between: tuple[Stage, ...] = ()
@@ -65,6 +52,7 @@ class Flow:
     occupied: str = ""
     bulk: Where | None = None
     costs: Mapping[int, float] = field(default_factory=dict)
+    #: function that makes the model's ``counted`` of the moments of nodes with fluid
     counted: Callable[[Operator], Operator] | None = None
     filled: PartlyFilled | None = None
     closed: Operator = OPEN

@@ -68,9 +68,6 @@ def isothermal(
     """Declare isothermal flow.
 
     Args:
-        lattice: velocity set.
-        fluid: the collision.
-        streaming: name of the streaming scheme.
         force: components of the body force per volume (lattice units, rho_0 = 1), in the form that the operator reads;
             or values of all parameters of force and observer, by name.
         force_operator: ``UNIFORM``, ``FIELD`` (three arrays with a value per local node) or ``VARYING``, or a sum of

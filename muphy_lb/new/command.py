@@ -92,10 +92,8 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     Args:
         ask: takes a question and returns the answer; by default ``input``, if there is a terminal.
 
-    Raises:
-        InputError: an invalid option or answer, or the case file exists.
-        GeometryError: the file cannot be read or is unsuitable for the kind of flow.
-        OutputError: the case file cannot be written.
+    Raises InputError: an invalid option or answer, or the case file exists; GeometryError: the file cannot be read or
+    is unsuitable for the kind of flow; OutputError: the case file cannot be written.
     """
     if communicator.rank > 0:
         return 0

@@ -18,12 +18,8 @@ def add_options(parser) -> None:
 
 
 def examples(options, say: Callable[[str], None], communicator) -> int:
-    """List the examples, or copy one with its comments; returns the exit code 0.
-
-    Raises:
-        InputError: no example of that name, or the file exists.
-        OutputError: the file cannot be written.
-    """
+    """List the examples, or copy one with its comments; returns the exit code 0. Raises InputError: no example of that
+    name, or the file exists; OutputError: the file cannot be written."""
     if communicator.rank > 0:
         return 0
     found = {path.relative_to(FOLDER).with_suffix("").as_posix(): path for path in sorted(FOLDER.rglob(f"*{ENDING}"))}

@@ -312,12 +312,8 @@ def _common(requested: CaseOptions, drive: sizing.Drive, model: Mapping, lattice
 
 
 def vessel_doubts(requested: CaseOptions, openings: Sequence[FoundOpening], velocity_m_s: float) -> Iterator[str]:
-    """Warnings about a vessel.
-
-    Args:
-        openings: the openings found, the inlet first.
-        velocity_m_s: mean velocity at the inlet [m/s].
-    """
+    """Warnings about a vessel. ``openings``: the openings found, the inlet first; ``velocity_m_s``: mean velocity at
+    the inlet [m/s]."""
     faces = {item.source for item in openings if item.source.startswith("face of the box")}
     if len(faces) > FACES_OF_A_ROCK:
         yield (

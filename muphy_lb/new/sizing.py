@@ -33,7 +33,7 @@ MARGIN = 0.9  # fraction of a bound that is used: a voxelised vessel is slightly
 CREEPING_REYNOLDS = 0.1
 CREEPING_VELOCITY = 1e-3
 ROCK_RELAXATION_TIME = 1.0
-KOZENY = 5.0  # kozeny-Carman constant of granular media; Dullien, Porous Media (1992), section 3.3
+KOZENY = 5.0  # Kozeny-Carman constant of granular media; Dullien, Porous Media (1992), section 3.3
 STAIRCASE = 2.0 / 3.0  # area of a smooth surface over that of its voxel faces, averaged over all orientations
 
 FLOW_THROUGH_TIMES, MOST_FLOW_THROUGH_TIMES = 4.0, 10.0
@@ -114,14 +114,8 @@ class Creep(NamedTuple):
 
 
 def velocity_for(reynolds: float, diameter_m: float, across: float, viscosity_m2_s: float, peak: float) -> float:
-    """Mean velocity [m/s] for a Reynolds number, or for the highest one that the voxels resolve.
-
-    Args:
-        reynolds: Reynolds number of mean velocity and diameter.
-        diameter_m: diameter of the inlet [m].
-        across: voxels per diameter.
-        peak: maximum velocity in the flow over the mean velocity at the inlet.
-    """
+    """Mean velocity [m/s] for a Reynolds number, or for the highest one that the voxels resolve. ``reynolds``: Reynolds
+    number of mean velocity and diameter; ``peak``: maximum velocity in the flow over the mean velocity at the inlet."""
     return rounded(min(reynolds, _highest_reynolds(across, peak)) * viscosity_m2_s / diameter_m, 2)
 
 

@@ -32,12 +32,8 @@ def add_options(parser) -> None:
 
 
 def slurm(options, say: Callable[[str], None], communicator) -> int:
-    """Write or print the script; returns the exit code 0.
-
-    Raises:
-        InputError: an option out of bounds, a case that cannot be read, or the file exists.
-        OutputError: the file cannot be written.
-    """
+    """Write or print the script; returns the exit code 0. Raises InputError: an option out of bounds, a case that
+    cannot be read, or the file exists; OutputError: the file cannot be written."""
     if communicator.rank > 0:
         return 0
     from muphy_lb.base.files.atomic import write_text

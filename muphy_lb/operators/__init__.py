@@ -26,18 +26,10 @@ from muphy_lb.operators.cumulant import CUMULANT
 from muphy_lb.operators.darcy import drag_rates, force_with_drag, moments_with_drag
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSIBLE, STOKES, Equilibrium
 from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
-from muphy_lb.operators.moments import (
-    AFTER_COLLISION,
-    BEFORE_COLLISION,
-    OPEN,
-    at_openings,
-    macroscopic,
-    where_fluid,
-)
+from muphy_lb.operators.moments import AFTER_COLLISION, BEFORE_COLLISION, OPEN, at_openings, macroscopic, where_fluid
 from muphy_lb.operators.mrt import MRT, mrt, mrt_for
 from muphy_lb.operators.observers import (
     MOMENTUM_FIELDS,
-    STORE_MOMENTUM,
     STORE_VECTOR,
     STORE_VELOCITY,
     VELOCITY_FIELDS,
@@ -57,7 +49,7 @@ from muphy_lb.operators.openings import (
     reflected_shares,
     reflection,
 )
-from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, named, positions
+from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, named
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS
 from muphy_lb.operators.regularised import REGULARISED
 from muphy_lb.operators.relaxation import OMEGA, Relaxation
@@ -68,74 +60,3 @@ RELAXATIONS = {
     relaxation.name: relaxation for relaxation in (BGK, TRT, MRT, REGULARISED, RECURSIVE_REGULARISED, CUMULANT)
 }
 CLOSURES = {closure.name: closure for closure in (CONSTANT, SMAGORINSKY, POWER_LAW, CARREAU_YASUDA, CASSON)}
-
-__all__ = [
-    "AFTER_COLLISION",
-    "BEFORE_COLLISION",
-    "BGK",
-    "CARREAU_YASUDA",
-    "CASSON",
-    "CLOSURES",
-    "COMPRESSIBLE",
-    "CONSTANT",
-    "CUMULANT",
-    "Closure",
-    "EQUILIBRIA",
-    "Equilibrium",
-    "FIELD",
-    "INCOMPRESSIBLE",
-    "LAYERS",
-    "MRT",
-    "OMEGA",
-    "OPEN",
-    "OPENING_LAYER",
-    "Observer",
-    "Operator",
-    "POWER_LAW",
-    "PRESSURE",
-    "Parameter",
-    "RECURSIVE_REGULARISED",
-    "RECURSIVE_REGULARISED_NEAR_WALLS",
-    "REGULARISED",
-    "RELAXATIONS",
-    "Relaxation",
-    "SMAGORINSKY",
-    "STOKES",
-    "MOMENTUM_FIELDS",
-    "STORE_MOMENTUM",
-    "STORE_VECTOR",
-    "STORE_VELOCITY",
-    "TRT",
-    "UNIFORM",
-    "VARYING",
-    "VELOCITY",
-    "VELOCITY_FIELDS",
-    "VELOCITY_VECTOR",
-    "WALLS",
-    "WALL_RULES",
-    "collision",
-    "drag_rates",
-    "followed_by",
-    "force_with_drag",
-    "in_turn",
-    "joined",
-    "link_momentum",
-    "macroscopic",
-    "moments_with_drag",
-    "mrt",
-    "mrt_for",
-    "named",
-    "near_openings",
-    "openings",
-    "plane_density",
-    "oblique_shares",
-    "NOT_REFLECTED",
-    "plane_of",
-    "reflected_shares",
-    "reflection",
-    "positions",
-    "sum_of_forces",
-    "at_openings",
-    "where_fluid",
-    "wall_coefficients",
-]

@@ -35,11 +35,8 @@ from muphy_lb.operators.operator import Operator, joined, named, rest_population
 from muphy_lb.operators.trt import MAGIC_HALF_WAY, two_rates_node
 
 DRAG, EVEN_RATE, ODD_RATE = "drag_rate", "drag_even_rate", "drag_odd_rate"
-RATES = (DRAG, EVEN_RATE, ODD_RATE)
-"""Names of the fields of gamma, s+ and s-; gamma is 0 where there is no medium."""
-
-SMALLEST = 1e-12
-"""Least permeability [voxels^2]; at smaller ones nothing flows either."""
+RATES = (DRAG, EVEN_RATE, ODD_RATE)  # names of the fields of gamma, s+ and s-; gamma is 0 where there is no medium
+SMALLEST = 1e-12  # least permeability [voxels^2]; at smaller ones nothing flows either
 
 
 def drag_rates(
@@ -104,11 +101,7 @@ def dragged_state_node(lattice, precision, jit, at, equilibrium: Equilibrium, fo
 @cache
 def with_drag(collide: Operator, equilibrium: Equilibrium, force: Operator) -> Operator:
     """The collision, and in the medium that with its two rates, which stores the momentum. Cached: one object for equal
-    arguments, since compiled code is cached by operator.
-
-    Args:
-        force: all but the drag.
-    """
+    arguments, since compiled code is cached by operator. ``force``: all but the drag."""
 
     def reference(stored, n, lattice, parameters):
         gamma = np.broadcast_to(parameters[DRAG][n], stored.shape[1:])
@@ -155,11 +148,8 @@ def with_drag(collide: Operator, equilibrium: Equilibrium, force: Operator) -> O
 
 @cache
 def moments_with_drag(moments: Operator, half_force: float, equilibrium: Equilibrium) -> Operator:
-    """The operator of moments without drag, with that of each node.
-
-    Args:
-        half_force: share of the force in the momentum of the populations.
-    """
+    """The operator of moments without drag, with that of each node. ``half_force``: share of the force in the momentum
+    of the populations."""
     is_before = half_force == BEFORE_COLLISION
 
     def reference(stored, n, lattice, parameters):

@@ -19,7 +19,6 @@ def even_part(lattice, precision, jit, is_linear: bool = False):
 
     Args:
         lattice: pairs are numbered (2 p + 1, 2 p + 2).
-        precision: of the arithmetic.
         jit: see :class:`~muphy_lb.operators.operator.Operator`.
         is_linear: leave P out.
     """

@@ -36,24 +36,20 @@ class Observer:
     look: Callable = lambda jit, at: jit(lambda n, parameters: None)
 
 
-def _storing(name: str, fields: tuple[str, ...], first: int) -> Observer:
-    """Stores three entries of the state of a node, from this one on, in fields: its velocity or its momentum."""
+def _store_velocity(n, u, j, parameters):
+    for field, component in zip(VELOCITY_FIELDS, u, strict=True):
+        parameters[field][n] = component
 
-    def reference(n, u, j, parameters):
-        for field, component in zip(fields, u if first == VELOCITY else j, strict=True):
-            parameters[field][n] = component
 
-    def node(jit, at):
-        x, y, z = (at[field] for field in fields)
+def _store_velocity_node(jit, at):
+    x, y, z = (at[field] for field in VELOCITY_FIELDS)
 
-        def store(n, seen, state, parameters):
-            parameters[x][n] = state[first]
-            parameters[y][n] = state[first + 1]
-            parameters[z][n] = state[first + 2]
+    def store(n, seen, state, parameters):
+        parameters[x][n] = state[VELOCITY]
+        parameters[y][n] = state[VELOCITY + 1]
+        parameters[z][n] = state[VELOCITY + 2]
 
-        return jit(store)
-
-    return Observer(name, reference, node, named(*fields))
+    return jit(store)
 
 
 def _store_vector(n, u, j, parameters):
@@ -116,13 +112,12 @@ def _links_node(jit, at):
 
 #: Stores the velocity as a vector field, of which scattered reads are cheap.
 STORE_VECTOR = Observer("velocity vector", _store_vector, _store_vector_node, named(VELOCITY_VECTOR))
-STORE_VELOCITY = _storing("velocity", VELOCITY_FIELDS, VELOCITY)
+STORE_VELOCITY = Observer("velocity", _store_velocity, _store_velocity_node, named(*VELOCITY_FIELDS))
 #: Stores nothing.
 NOBODY = Observer("nobody", lambda *_: None, lambda jit, at: jit(lambda n, seen, state, parameters: None), ())
-#: Stores the momentum, rho_0 = 1, which is free of divergence in a steady flow. Not in half precision.
-STORE_MOMENTUM = _storing("momentum", MOMENTUM_FIELDS, MOMENTUM)
-#: Stores the momentum for what the flow carries on a lattice without diagonals: twice that along an axis of which one
-#: of the two links leads into a wall (:mod:`muphy_lb.operators.scalar_transport`).
+#: Stores the momentum, rho_0 = 1, which is free of divergence in a steady flow, for what the flow carries on a lattice
+#: without diagonals: twice that along an axis of which one of the two links leads into a wall
+#: (:mod:`muphy_lb.operators.scalar_transport`).
 STORE_CARRYING = Observer(
     "carrying momentum", _store_carrying, _store_carrying_node, named(WALLED, *CARRYING_FIELDS), _links_node
 )

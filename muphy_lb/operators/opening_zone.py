@@ -34,8 +34,7 @@ LAYERS = 8
 SMAGORINSKY_CONSTANT = 0.16  # C; of isotropic turbulence, Lilly (1967): 0.16 to 0.18
 LIMIT = 36 * 2**0.5 * SMAGORINSKY_CONSTANT**2
 
-OPENING_LAYER = "opening_layer"
-"""Name of the parameter: k of every node, N where it belongs to no zone; integers."""
+OPENING_LAYER = "opening_layer"  # name of the parameter: k of every node, N where it belongs to no zone; integers
 
 
 @cache

@@ -75,8 +75,7 @@ def reflected_shares(omega: float) -> np.ndarray:
     return np.array([along - shear, -shear, shear, 1.0 - along + shear, 2.0 - along + 2.0 * shear])
 
 
-NOT_REFLECTED = (1.0, 0.0, 0.0, 0.0, 0.0)
-"""Shares where a condition reads the outgoing population alone."""
+NOT_REFLECTED = (1.0, 0.0, 0.0, 0.0, 0.0)  # shares where a condition reads the outgoing population alone
 
 
 def _relative_viscosity(omega: float) -> float:

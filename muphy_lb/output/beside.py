@@ -4,8 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-MOST_WAITING = 4
-"""Works that may wait, each with all that it shows in memory; one more waits for the first of them."""
+MOST_WAITING = 4  # works that may wait, each with all that it shows in memory; one more waits for the first of them
 
 
 class Beside:

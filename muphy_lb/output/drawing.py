@@ -64,10 +64,6 @@ def suitable_unit(units: Units, value: float, smallest: float) -> tuple[str, flo
 
 def shown_unit(unit: str, top: float) -> tuple[str, float]:
     """(name, size [SI]) of the unit in which values up to ``top`` are shown; their own where it has no others.
-
-    Args:
-        unit: their SI unit, such as ``"m/s"``.
-        top: the largest magnitude of the values [SI].
-    """
+    ``unit``: their SI unit, such as ``"m/s"``; ``top``: the largest magnitude of the values [SI]."""
     units, smallest = UNITS.get(unit.replace("^", ""), (((unit, 1.0),), 0.0))
     return suitable_unit(units, top, smallest)

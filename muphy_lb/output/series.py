@@ -126,9 +126,7 @@ def write_summary(path: str | os.PathLike, record: dict) -> None:
 
     Values may be nested dictionaries, sequences, NumPy scalars and arrays, paths, numbers, texts and None.
 
-    Raises:
-        OutputError: the file cannot be written.
-        TypeError: a value has no JSON form.
+    Raises OutputError: the file cannot be written; TypeError: a value has no JSON form.
     """
     text = json.dumps(_plain(record), indent=2, allow_nan=False)
     write_text(path, text + "\n")

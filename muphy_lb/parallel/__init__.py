@@ -13,16 +13,4 @@ from muphy_lb.parallel.communicator import (
     all_agreed,
     connect,
     from_root,
-    wait_for_lower_ranks,
 )
-
-__all__ = [
-    "NodeGather",
-    "SerialCommunicator",
-    "agreed",
-    "agreed_on_root",
-    "all_agreed",
-    "connect",
-    "from_root",
-    "wait_for_lower_ranks",
-]

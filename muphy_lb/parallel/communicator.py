@@ -39,7 +39,6 @@ class KeptMessages:
     """Messages between the same arrays again and again: MPI matches and checks them once.
 
     Args:
-        mpi: the module ``mpi4py.MPI``.
         incoming, outgoing: persistent requests.
 
     Attributes:
@@ -127,7 +126,6 @@ class MpiCommunicator:
     """The ranks of an mpirun, or some of them, over mpi4py.
 
     Args:
-        mpi: the module ``mpi4py.MPI``.
         world: the ranks' mpi4py communicator; all of the mpirun if not given.
     """
 
@@ -404,11 +402,8 @@ def _is_first_to_speak() -> bool:
 
 class NodeGather:
     """Collects per-node values into rank-independent order, and hands them out again, one component at a time.
-
-    Args:
-        number: (n_local,) node-list number of the local nodes, in run order.
-        n_global: number of nodes of the whole geometry.
-    """
+    ``number``: (n_local,) node-list number of the local nodes, in run order; ``n_global``: number of nodes of the whole
+    geometry."""
 
     def __init__(self, communicator, number: np.ndarray, n_global: int):
         self._communicator = communicator

@@ -51,8 +51,6 @@ class OutletFluxes:
     """Measures how much of a scalar passes through each opening, and how much there is; every call is collective.
 
     Args:
-        scalar: the scalar.
-        carrier: that of the scalar.
         by_carrier: whether means of what leaves are weighted by the flux of the carrier, so that a uniform value is
             told as such; else by the flow rate.
 
@@ -166,12 +164,8 @@ class OutletFluxes:
 
 
 class ScalarSeries(SeriesObserver):
-    """Appends the mean of what leaves through each outlet, weighted by the flow, and that of all fluid.
-
-    Args:
-        fluxes: measures them.
-        view, folder, resume_step: as of all series.
-    """
+    """Appends the mean of what leaves through each outlet, weighted by the flow, and that of all fluid. ``fluxes``:
+    measures them; ``view``, ``folder``, ``resume_step``: as of all series."""
 
     def __init__(self, fluxes: OutletFluxes, view: FlowView, folder: Path, resume_step: int | None):
         self._fluxes, self.file = fluxes, f"{fluxes.scalar.name}.csv"

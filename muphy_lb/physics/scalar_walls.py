@@ -51,11 +51,6 @@ class Walled(Protocol):
 class WallFluxes:
     """The links into some labelled walls; made on rank 0.
 
-    Args:
-        nodes: the whole geometry.
-        scalar: the scalar.
-        names: names of the walls.
-
     Attributes:
         node, vector: (S,) numbers of the nodes from which the links start, (S, 3) their vectors into the wall.
         area: (S,) true area of each [voxel faces].

@@ -34,16 +34,12 @@ EXAMPLE = '{"openings.inlet.velocity_m_s": 0.2}'
 FIXED = ("geometry", "compute", "initial", "probes")
 """Sections that say what the state belongs to, or what is there before the first step."""
 
-FIXED_KEYS = ("lattice.name", "flow.reference_pressure_pa")
-"""Keys of other sections that do."""
-
+FIXED_KEYS = ("lattice.name", "flow.reference_pressure_pa")  # keys of other sections that do
 IMPOSED = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s", "pressure_pa", "waveform")
 """Keys of openings whose values may change without a new engine, as long as velocities stay velocities, besides those
 that a physics imposes."""
 
-ACCELERATION = "acceleration_m_s2"
-"""Key of [flow] that may turn, or become weaker, so as well."""
-
+ACCELERATION = "acceleration_m_s2"  # key of [flow] that may turn, or become weaker, so as well
 ROUND_OFF = 1e-9
 
 OF_OPENINGS = {"profile", "profile_file", "non_reflecting", *ANSWERING}
@@ -52,9 +48,7 @@ OF_A_FLOW = {"flow", "fluid", "lattice", "rotation_rad_s", "slip", *IMPOSED, *OF
 
 FROZEN = "run.frozen_after_s"
 
-APART = ("title", "run", "output")
-"""Sections that the state does not depend on."""
-
+APART = ("title", "run", "output")  # sections that the state does not depend on
 TIME_STEP = ("relaxation_time", "lattice_velocity", "time_step_s")
 
 
@@ -68,8 +62,7 @@ def changed(simulation: Solver, changes: Mapping[str, object]) -> Solver:
         simulation: the simulation, which stays as it is if the changes are refused.
         changes: values by dotted key, such as ``{"openings.inlet.velocity_m_s": 0.2}``; None removes a key.
 
-    Raises:
-        InputError: a key that cannot change, or a case that cannot run.
+    Raises InputError: a key that cannot change, or a case that cannot run.
     """
     case = changed_case(simulation, changes)
     if _imposes_alone(simulation.case, case):
@@ -117,11 +110,8 @@ def _tried(step: int, act: Callable[[], object], asked: Mapping[str, object]) ->
 
 
 def checked_changes(changes: Mapping[str, object]) -> Mapping[str, object]:
-    """Changes of a case that a user hands over.
-
-    Raises:
-        InputError: they are no dictionary, or a value is none of a case.
-    """
+    """Changes of a case that a user hands over. Raises InputError: they are no dictionary, or a value is none of a
+    case."""
     if not isinstance(changes, Mapping):
         raise InputError(f"change: {shown(changes)} is no dictionary; give values by dotted key, as in {EXAMPLE}")
     for path, value in changes.items():
@@ -130,11 +120,8 @@ def checked_changes(changes: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def changed_case(simulation: Solver, changes: Mapping[str, object]) -> Case:
-    """The case of a simulation with other values, and with the same time step.
-
-    Raises:
-        InputError: as of :func:`changed`.
-    """
+    """The case of a simulation with other values, and with the same time step. Raises InputError: as of
+    :func:`changed`."""
     for path in changes:
         _refuse_fixed(path)
         if FROZEN not in changes:
@@ -154,11 +141,8 @@ def imposes_alone(simulation: Solver, changes: Mapping[str, object]) -> bool:
 
 
 def refuse_while_writing(simulation: Solver, changes: Mapping[str, object]) -> None:
-    """Refuse changes during a run into a folder whose observers measure one engine, and average over one period.
-
-    Raises:
-        InputError: another engine would be needed.
-    """
+    """Refuse changes during a run into a folder whose observers measure one engine, and average over one period. Raises
+    InputError: another engine would be needed."""
     if not imposes_alone(simulation, changes):
         raise InputError(
             f"change: {', '.join(changes)} cannot change during a run into a folder; values of openings and"
@@ -244,8 +228,7 @@ def _same_but_imposed(old, new, imposed: set[str]) -> bool:
     return not answers and ours == theirs and old.has_pressure == new.has_pressure
 
 
-WORTH = 0.95
-"""Imbalance that other owners must come below, over the present one, for the state to move."""
+WORTH = 0.95  # imbalance that other owners must come below, over the present one, for the state to move
 
 
 class Rebalancing:
@@ -270,11 +253,8 @@ class Rebalancing:
         self._lost_s, self._stepping_s = 0.0, 0.0
 
     def act(self, stepping_s: float) -> None:
-        """Look at the loads, and balance them if that is worth it; collective.
-
-        Args:
-            stepping_s: time that the run has spent stepping.
-        """
+        """Look at the loads, and balance them if that is worth it; collective. ``stepping_s``: time that the run has
+        spent stepping."""
         simulation = self._simulation
         load = node_load(simulation.engine)
         loads = simulation.communicator.gather(float(load.sum(dtype=np.float64)))

@@ -100,11 +100,8 @@ def checkpoint_path(folder: Path, step: int) -> Path:
 
 
 def write_checkpoint(path: Path, simulation: Solver, states: Mapping[str, dict]) -> None:
-    """Write the state of a simulation, and that of observers by name; collective.
-
-    Raises:
-        OutputError: the disk refuses; earlier checkpoints stay.
-    """
+    """Write the state of a simulation, and that of observers by name; collective. Raises OutputError: the disk refuses;
+    earlier checkpoints stay."""
     forces = simulation.state.forces_record()
     state = _state(simulation)
 
@@ -188,8 +185,7 @@ def geometry_of(checkpoint: Checkpoint | None, case: Case, communicator) -> Dist
 
     Its voxels tell whether it is the same, not the name and place of its file.
 
-    Raises:
-        InputError: its voxels are others.
+    Raises InputError: its voxels are others.
     """
     geometry = DistributedGeometry(case, communicator)
 
@@ -203,12 +199,8 @@ def geometry_of(checkpoint: Checkpoint | None, case: Case, communicator) -> Dist
 
 
 def newest_for(folder: Path, simulation: Solver) -> Checkpoint:
-    """The newest valid checkpoint of a folder, from which a simulation can go on; collective.
-
-    Raises:
-        InputError: there is no valid checkpoint, or it belongs to another geometry, lattice, streaming or precision, or
-            to other units.
-    """
+    """The newest valid checkpoint of a folder, from which a simulation can go on; collective. Raises InputError: there
+    is no valid checkpoint, or it belongs to another geometry, lattice, streaming or precision, or to other units."""
     expected = _expected(simulation)
 
     def check(checkpoint: Checkpoint, file: h5py.File) -> None:
@@ -227,11 +219,8 @@ def newest_for(folder: Path, simulation: Solver) -> Checkpoint:
 
 
 def restore(folder: Path, simulation: Solver) -> Checkpoint:
-    """Continue a simulation from the newest valid checkpoint of a folder; every rank reads its own nodes.
-
-    Raises:
-        InputError: as of :func:`newest_for`.
-    """
+    """Continue a simulation from the newest valid checkpoint of a folder; every rank reads its own nodes. Raises
+    InputError: as of :func:`newest_for`."""
     communicator, checkpoint = simulation.communicator, newest_for(folder, simulation)
     populations, rows, sets, sums, actions, links = agreed(communicator, partial(_arrays, checkpoint.path, simulation))
     fields = dict(zip(simulation.engine.fields.evolving, rows, strict=True))
@@ -254,11 +243,7 @@ def restore(folder: Path, simulation: Solver) -> Checkpoint:
 
 
 def restore_memory(checkpoint: Checkpoint, name: str, take: Callable[[dict], None]) -> None:
-    """Let an observer take what it remembered, if it did.
-
-    Raises:
-        InputError: it remembered something else.
-    """
+    """Let an observer take what it remembered, if it did. Raises InputError: it remembered something else."""
     if name not in checkpoint.states:
         return
     try:
@@ -408,11 +393,7 @@ def saved(core: Solver, geometry: Geometry | None, folder: str | PathLike, may_r
 
 
 def loaded(folder: str | PathLike, overrides: Sequence[str], communicator) -> Solver:
-    """The simulation of a folder, as it was left there; collective.
-
-    Raises:
-        InputError: the folder holds no state.
-    """
+    """The simulation of a folder, as it was left there; collective. Raises InputError: the folder holds no state."""
     path = Path(folder)
     case, checkpoint, step = from_root(communicator, lambda: _what_to_load(path, overrides))
     if step is not None:

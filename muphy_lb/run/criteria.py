@@ -68,11 +68,8 @@ def monitored(view: FlowView) -> dict[str, dict[str, float]] | None:
 
 
 def refuse_to_watch_nothing(case: Case, header: GeometryHeader) -> None:
-    """A steady-state criterion that can never fire must not be asked for.
-
-    Raises:
-        InputError: nothing of what it shall look at is there.
-    """
+    """A steady-state criterion that can never fire must not be asked for. Raises InputError: nothing of what it shall
+    look at is there."""
     there = {"mean_speed", "permeability"}
     there |= {"flow_rates"} if header.openings else set()
     there |= {"forces"} if header.walls else set()
@@ -376,12 +373,9 @@ class SteadyState(Criterion):
 
 
 PERIODIC = "periodic"
-SAMPLES = 100
-"""Samples of a beat, and phases at which two are compared."""
-LEAST_RANGE = 1e-3
-"""Range of a quantity that does not change, over its largest value."""
-WHOLE = 1e-9
-"""Part of a beat that may be missing from a number of beats that is taken for whole: rounding."""
+SAMPLES = 100  # samples of a beat, and phases at which two are compared
+LEAST_RANGE = 1e-3  # range of a quantity that does not change, over its largest value
+WHOLE = 1e-9  # part of a beat that may be missing from a number of beats that is taken for whole: rounding
 QUANTITIES = ("flow_rate_m3_s", "pressure_pa")
 
 

@@ -57,14 +57,9 @@ def _advice(prepared: Preparation) -> Iterator[str]:
     yield from (f"warning: {text}" for text in (*coarse, *across, *expected))
 
 
-def cores_here() -> int:
-    """Number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def more_ranks_than_cores(communicator, backend: str) -> list[str]:
     """A warning where this machine has fewer cores than ranks that compute on them."""
-    n_cores, n_ranks = cores_here(), len(communicator.machine_ranks) if communicator.size > 1 else 1
+    n_cores, n_ranks = len(os.sched_getaffinity(0)), len(communicator.machine_ranks) if communicator.size > 1 else 1
     if backend == "cuda" or n_ranks <= n_cores:
         return []
     return [
@@ -103,14 +98,8 @@ def add_options(parser) -> None:
 
 
 def info(options, say, communicator) -> int:
-    """The command ``muphy-lb info``; collective. Returns the exit code 0.
-
-    Args:
-        communicator: the ranks that the run would have.
-
-    Raises:
-        InputError: the file cannot be read, or the case cannot be run.
-    """
+    """The command ``muphy-lb info``; collective. Returns the exit code 0. ``communicator``: the ranks that the run
+    would have. Raises InputError: the file cannot be read, or the case cannot be run."""
     if Path(options.file).suffix.lower() == PREPARED:
         if communicator.rank == 0:
             if options.step:
@@ -124,11 +113,8 @@ def info(options, say, communicator) -> int:
 
 
 def describe_prepared(path, overrides: Sequence[str] = ()) -> str:
-    """Describe a prepared geometry (.h5) as text.
-
-    Raises:
-        InputError: the file cannot be read, or keys of a case are to be changed.
-    """
+    """Describe a prepared geometry (.h5) as text. Raises InputError: the file cannot be read, or keys of a case are to
+    be changed."""
     if overrides:
         raise InputError(f"info: --set {overrides[0]}: {path} is a prepared geometry and has no keys; leave it out")
     return "\n".join(_prepared_lines(path))
@@ -141,8 +127,7 @@ def describe_case(case: Case, communicator=None) -> str:
     Args:
         communicator: the ranks that the run would have; None: one.
 
-    Raises:
-        MuphyError: the case cannot be run; the message is that of the run.
+    Raises MuphyError: the case cannot be run; the message is that of the run.
     """
     prepared = prove(case, communicator or SerialCommunicator())
     return "\n".join(_case_lines(prepared)) if prepared.communicator.rank == 0 else ""
@@ -156,8 +141,7 @@ def describe_step(case: Case, communicator=None) -> str:
     Args:
         communicator: the ranks that the run would have; None: one.
 
-    Raises:
-        MuphyError: the case cannot be run; the message is that of the run.
+    Raises MuphyError: the case cannot be run; the message is that of the run.
     """
     prepared = prove(case, communicator or SerialCommunicator())
     has_walls = prepared.communicator.total(prepared.domain.linkwise.n_links) > 0

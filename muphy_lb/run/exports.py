@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     import pyvista
     import xarray
 
-EXTRA = "notebook"
-"""The extra of the installation with these libraries."""
-
+EXTRA = "notebook"  # the extra of the installation with these libraries
 DIMENSIONS = ("z", "y", "x")
 COMPONENTS_OF: Mapping[int, tuple[Sequence[str], tuple[str, ...]]] = {
     3: ("xyz", ("component",)),
@@ -35,16 +33,11 @@ COMPONENTS_OF: Mapping[int, tuple[Sequence[str], tuple[str, ...]]] = {
 """Labels and dimension of the components of a vector, a symmetric tensor and a gradient, by their number."""
 WHAT = "to_pyvista()"
 VTK_VOXEL = 11
-MAGNITUDE = "wall_shear_magnitude"
-"""Name of what is coloured at first."""
+MAGNITUDE = "wall_shear_magnitude"  # name of what is coloured at first
 
 
 def optional(name: str, what: str) -> ModuleType:
-    """A library.
-
-    Raises:
-        InputError: it is not installed; the message says how to install it.
-    """
+    """A library. Raises InputError: it is not installed; the message says how to install it."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
@@ -55,11 +48,8 @@ def optional(name: str, what: str) -> ModuleType:
 
 
 def chosen_fields(view: FlowView, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names, or without any those that the case writes and those of its physics.
-
-    Raises:
-        InputError: there is no such field.
-    """
+    """The names, or without any those that the case writes and those of its physics. Raises InputError: there is no
+    such field."""
     known = known_fields(view)
     for name in names:
         if name not in known:
@@ -80,15 +70,8 @@ def dataset(
     nodes: NodeList, values: Mapping[str, np.ndarray], units: Mapping[str, str], said: Mapping
 ) -> "xarray.Dataset":
     """An xarray Dataset with dimensions z, y, x (y, x in two dimensions), and ``component`` for vectors, ``pair`` for
-    symmetric tensors, ``derivative`` for gradients.
-
-    Args:
-        values: (n, ...) values of the nodes by name.
-        said: attributes of the whole.
-
-    Raises:
-        InputError: xarray is not installed.
-    """
+    symmetric tensors, ``derivative`` for gradients. ``values``: (n, ...) values of the nodes by name; ``said``:
+    attributes of the whole. Raises InputError: xarray is not installed."""
     xarray = optional("xarray", "fields()")
     is_flat = nodes.shape[0] == 1
     coordinates = {}
@@ -106,11 +89,8 @@ def dataset(
 
 
 def voxel_grid(nodes: NodeList, fields: Mapping[str, np.ndarray]) -> "pyvista.UnstructuredGrid":
-    """A cube for every fluid voxel [m], with (n, ...) fields of the nodes as cell data.
-
-    Raises:
-        InputError: PyVista is not installed.
-    """
+    """A cube for every fluid voxel [m], with (n, ...) fields of the nodes as cell data. Raises InputError: PyVista is
+    not installed."""
     pyvista = optional("pyvista", WHAT)
     mesh = voxel_mesh(nodes)
     count = np.full((nodes.n_nodes, 1), N_CORNERS, dtype=mesh.connectivity.dtype)
@@ -124,11 +104,7 @@ def voxel_grid(nodes: NodeList, fields: Mapping[str, np.ndarray]) -> "pyvista.Un
 def wall_data(shear: WallShear, surface: Surface | None, spacing_m: float) -> "pyvista.PolyData":
     """The wall with the shear stress [Pa] as point data, its magnitude as active scalars: the triangles of the input
     surface where there is one, nan where no wall node is near; else the points of the wall beside the nodes, with their
-    normals.
-
-    Raises:
-        InputError: PyVista is not installed.
-    """
+    normals. Raises InputError: PyVista is not installed."""
     pyvista = optional("pyvista", WHAT)
     points_m, normals, traction = (np.asarray(each) for each in (shear.points_m, shear.normals, shear.traction_pa))
     data = {"wall_shear_stress": traction, MAGNITUDE: np.linalg.norm(traction, axis=1)}

@@ -32,9 +32,7 @@ from muphy_lb.output.drawing import FRAMES_FOLDER
 LOG = logging.getLogger(__name__)
 KIND = "muphy_lb checkpoint"
 VERSION = 7
-PATTERN = "step_*.h5"
-"""Names of checkpoints in their folder."""
-
+PATTERN = "step_*.h5"  # names of checkpoints in their folder
 SETS = ("populations", "fields")
 PARTICLES, SUMS, OBSERVERS, ACTIONS, LINKS = "particles", "sums", "observers", "actions", "links"
 OPENINGS, WALLS = "openings", "walls"
@@ -86,8 +84,7 @@ def newest(
         check: looks at each candidate, and raises an exception for one that is to be passed over, or an InputError.
         tell: a function of a logger, for what is passed over.
 
-    Raises:
-        InputError: there is none, or the newest was written by another version of this program.
+    Raises InputError: there is none, or the newest was written by another version of this program.
     """
     found, first = sorted(Path(folder).glob(PATTERN), reverse=True), None
     for path in found:
@@ -105,11 +102,8 @@ def newest(
 
 
 def check_datasets(file: h5py.File, expected: Expected) -> None:
-    """Refuse a file that lacks a dataset, or holds one of another shape or type.
-
-    Raises:
-        ValueError: the message names it.
-    """
+    """Refuse a file that lacks a dataset, or holds one of another shape or type. Raises ValueError: the message names
+    it."""
     lengths = defaultdict(set)
     for place, (shape, dtype) in expected.items():
         found = _dataset(file, place)
@@ -128,11 +122,8 @@ def check_datasets(file: h5py.File, expected: Expected) -> None:
 
 
 def check_numbers(file: h5py.File, place: str, count: int) -> None:
-    """Refuse a dataset of numbers of nodes that are not ascending, or not among 0 ... ``count`` - 1.
-
-    Raises:
-        ValueError: the message names it.
-    """
+    """Refuse a dataset of numbers of nodes that are not ascending, or not among 0 ... ``count`` - 1. Raises ValueError:
+    the message names it."""
     numbers = _dataset(file, place)[...]
     is_ascending = np.all(numbers[1:] > numbers[:-1])
     if not is_ascending or np.any(numbers < 0) or np.any(numbers >= count):
@@ -221,9 +212,7 @@ def _other_version(path: Path, which: str) -> str:
 CASE_FILE = "case.toml"
 SUMMARY_FILE = "summary.json"
 CHECKPOINTS = "checkpoints"
-KEPT_S = 600.0
-"""Wall time from which on the results of a run are not replaced unasked."""
-
+KEPT_S = 600.0  # wall time from which on the results of a run are not replaced unasked
 READING = ("unit", "spacing_m", "keep", "options")
 """How the file of a geometry is read; another file may need other values for the same voxels."""
 
@@ -247,11 +236,7 @@ def results_of_hours(folder: Path) -> str | None:
 
 
 def refuse_to_resume_nothing(folder: Path) -> None:
-    """Refuse a folder without checkpoints.
-
-    Raises:
-        InputError: it is none of a run, or the run left no checkpoint.
-    """
+    """Refuse a folder without checkpoints. Raises InputError: it is none of a run, or the run left no checkpoint."""
     if not folder.is_dir():
         raise InputError(f"{shown(str(folder))} is no folder; give the output folder of the run that is to go on")
     if not (folder / CASE_FILE).is_file():
@@ -265,14 +250,8 @@ def refuse_to_resume_nothing(folder: Path) -> None:
 
 
 def refuse_missing_files(case: Case, remedy: Callable[[Sequence[str]], str]) -> None:
-    """Refuse to go on with a case that names files which are not there, as after a move of its folder.
-
-    Args:
-        remedy: the command or call that takes changes of keys.
-
-    Raises:
-        InputError: the message names the keys.
-    """
+    """Refuse to go on with a case that names files which are not there, as after a move of its folder. ``remedy``: the
+    command or call that takes changes of keys. Raises InputError: the message names the keys."""
     missing = {key: path for key, path in case.files.items() if not path.exists()}
     if not missing:
         return
@@ -293,11 +272,8 @@ def refuse_missing_files(case: Case, remedy: Callable[[Sequence[str]], str]) -> 
 
 
 def refuse_to_resume_other(folder: Path, case: Case) -> Checkpoint:
-    """The newest whole checkpoint of a folder, which a case may continue as far as its keys say.
-
-    Raises:
-        InputError: a key has another value, or there is no whole checkpoint.
-    """
+    """The newest whole checkpoint of a folder, which a case may continue as far as its keys say. Raises InputError: a
+    key has another value, or there is no whole checkpoint."""
     found = newest(folder / CHECKPOINTS, tell=LOG.debug)  # who reads its state tells of those that are passed over
     old, new = (tomllib.loads(text) for text in (found.case, case.to_toml(folder / CHECKPOINTS)))
     left_to_voxels = _left_to_voxels(old, new)
@@ -325,17 +301,13 @@ def _text(value) -> str:
 
 
 LOCK_FILE = ".lock"
-OWN_FOLDERS = (CHECKPOINTS, FRAMES_FOLDER)
-"""Folders in an output folder."""
+OWN_FOLDERS = (CHECKPOINTS, FRAMES_FOLDER)  # folders in an output folder
 
 
 class FolderLock:
     """Held on a folder from the making of the object until :meth:`release`, or until the process ends in any way.
-
-    Raises:
-        OutputError: another process holds the lock, the folder cannot be written, or the lock or a folder that a run
-            makes in it is a symbolic link.
-    """
+    Raises OutputError: another process holds the lock, the folder cannot be written, or the lock or a folder that a run
+    makes in it is a symbolic link."""
 
     def __init__(self, folder: Path):
         path, own = Path(folder) / LOCK_FILE, f"process {os.getpid()} on {socket.gethostname()}"

@@ -49,12 +49,8 @@ def ending(reason: str) -> str:
 
 
 class CheckpointWriter:
-    """Writes checkpoints; the last ``N_CHECKPOINTS`` are kept.
-
-    Args:
-        observers: whose memory is part of the state.
-        written: checkpoints that this run has written before it was resumed.
-    """
+    """Writes checkpoints; the last ``N_CHECKPOINTS`` are kept. ``observers``: whose memory is part of the state;
+    ``written``: checkpoints that this run has written before it was resumed."""
 
     tells_walls = True
 
@@ -69,11 +65,8 @@ class CheckpointWriter:
         self._written = tuple(each for each in self._written if each != path)
 
     def act(self) -> None:
-        """Write one, unless this step has one.
-
-        Raises:
-            DivergedError: the flow is unstable; the earlier checkpoints stay.
-        """
+        """Write one, unless this step has one. Raises DivergedError: the flow is unstable; the earlier checkpoints
+        stay."""
         path = checkpoint_path(self._folder, self._simulation.step_number)
         if path in self._written:
             return
@@ -200,8 +193,7 @@ class Run(Loop):
         Args:
             signals: a surrounding context that takes signals; without one they keep their usual effect.
 
-        Raises:
-            DivergedError: the flow became unstable.
+        Raises DivergedError: the flow became unstable.
         """
         try:
             reason = self._reason_to_finish()
@@ -223,12 +215,8 @@ class Run(Loop):
             self._end()
 
     def conclude(self, reason: str, states: Mapping[str, dict]) -> dict | None:
-        """Write the results of a flow that something else has advanced; returns the summary on rank 0.
-
-        Args:
-            reason: why it ended.
-            states: of observers that have followed it, by name.
-        """
+        """Write the results of a flow that something else has advanced; returns the summary on rank 0. ``reason``: why
+        it ended; ``states``: of observers that have followed it, by name."""
         try:
             for observer in self.observers:
                 if observer.name in states:

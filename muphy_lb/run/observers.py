@@ -2,7 +2,6 @@
 
 import platform
 import resource
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -29,12 +28,8 @@ from muphy_lb.run.frozen import FrozenFlow
 
 
 def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict | None:
-    """Write ``summary.json`` and return its record on rank 0; collective.
-
-    Args:
-        speed: what the run took, by name.
-        outcome: how it ended, and the records of observers, by name.
-    """
+    """Write ``summary.json`` and return its record on rank 0; collective. ``speed``: what the run took, by name;
+    ``outcome``: how it ended, and the records of observers, by name."""
     walls = view.wall_forces() if view.header.walls else None
     openings, health = view.openings(), view.health()
     peak_memory_mib = view.communicator.gather(process_peak_mib())
@@ -94,8 +89,7 @@ def _of_scale(view: FlowView, openings: Mapping[str, OpeningState]) -> dict:
 
 def process_peak_mib() -> float:
     """Most memory that this process has held so far [MiB], libraries and compiler included."""
-    per_unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux KiB
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * per_unit / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 class PhysicsObservers(Observer):
@@ -135,11 +129,7 @@ OBSERVERS: tuple[type[Observer], ...] = (
 
 
 def check_observers(view: PreparedView) -> None:
-    """Refuse what cannot be measured.
-
-    Raises:
-        InputError: the case asks for it.
-    """
+    """Refuse what cannot be measured. Raises InputError: the case asks for it."""
     for kind in OBSERVERS:
         agreed(view.communicator, lambda kind=kind: kind.check(view))
 
@@ -162,12 +152,8 @@ def written_files(folder: Path) -> list[str]:
 
 
 def create_observers(view: FlowView, folder: Path, resume_step: int | None) -> list[Observer]:
-    """The observers of a run, in order; collective.
-
-    Raises:
-        InputError: what the case asks for is not there to be measured.
-        OutputError: a file cannot be written.
-    """
+    """The observers of a run, in order; collective. Raises InputError: what the case asks for is not there to be
+    measured; OutputError: a file cannot be written."""
     created = (
         agreed(view.communicator, lambda kind=kind: kind.create(view, folder, resume_step)) for kind in OBSERVERS
     )

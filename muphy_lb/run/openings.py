@@ -40,13 +40,9 @@ class KeptOpenings:
 
 
 def opening_states(view: FlowView, sums: np.ndarray, answers: Mapping[str, Sequence]) -> dict[str, OpeningState]:
-    """The state of every opening by name.
-
-    Args:
-        view: the flow.
-        sums: (n_openings, 3) of all ranks, see :meth:`muphy_lb.engine.engine.Engine.opening_sums`.
-        answers: state and value of each condition with feedback, by number of the opening.
-    """
+    """The state of every opening by name. ``sums``: (n_openings, 3) of all ranks, see
+    :meth:`muphy_lb.engine.engine.Engine.opening_sums`; ``answers``: state and value of each condition with feedback, by
+    number of the opening."""
     flow = sums[:, 0] / SUM_SCALE
     deviation = WEIGHT_SHARE * sums[:, 1] / np.maximum(sums[:, 2], 1)
     return {

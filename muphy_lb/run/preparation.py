@@ -66,8 +66,7 @@ class Preparation:
         communicator: the ranks; construction is collective.
         nodes: the geometry, distributed or on rank 0, if it is already there; else the case's geometry is read.
 
-    Raises:
-        MuphyError: the case cannot be run; the message says why.
+    Raises MuphyError: the case cannot be run; the message says why.
     """
 
     step_number = 0
@@ -113,15 +112,9 @@ class Preparation:
 
     def starting_flow(self, put_fields: Callable, put_particles: Callable) -> tuple[np.ndarray, np.ndarray]:
         """Density (n,) or (1,) and velocity (3, n) or (3, 1) of the local nodes with which the case starts, lattice
-        units; collective.
-
-        Args:
-            put_fields: takes the initial values of the fields of a physics, by name.
-            put_particles: takes the columns of all particles of a physics, by set and name.
-
-        Raises:
-            InputError: the case cannot start so.
-        """
+        units; collective. ``put_fields``: takes the initial values of the fields of a physics, by name;
+        ``put_particles``: takes the columns of all particles of a physics, by set and name. Raises InputError: the case
+        cannot start so."""
         if self.case.initial is not None and self.case.initial.consistent_pressure:
             refuse_openings(self.header)
         density, velocity = initial_flow(self.case, self.header, self.domain, self.units)
@@ -283,11 +276,8 @@ class Preparation:
 
 
 def prove(case: Case, communicator) -> Preparation:
-    """The preparation of a case whose start has been tried, too; collective.
-
-    Raises:
-        MuphyError: the case cannot be run; the message is that of a run.
-    """
+    """The preparation of a case whose start has been tried, too; collective. Raises MuphyError: the case cannot be run;
+    the message is that of a run."""
     prepared = Preparation(case, communicator)
     prepared.starting_flow(len, len)  # nothing takes over the fields and particles
     return prepared

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from muphy_lb.base.phases import PROFILE
 from muphy_lb.run.observers import process_peak_mib
 
-MOST_COLUMNS = 8
-"""Ranks up to which each has a column of its own."""
+MOST_COLUMNS = 8  # ranks up to which each has a column of its own
 
 
 def profile_of_ranks(communicator) -> dict | None:

@@ -88,10 +88,8 @@ class Clock:
 LOG = logging.getLogger(__name__)
 ESTIMATED_AFTER_S = 10.0
 """Wall time after which the time of a run is estimated, although some looks at the flow have not come yet."""
-WORTH_TELLING_S = 2.0
-"""Least estimate that is shown."""
-BAR_EVERY_S = 0.5
-"""Longest time between two texts at a bar."""
+WORTH_TELLING_S = 2.0  # least estimate that is shown
+BAR_EVERY_S = 0.5  # longest time between two texts at a bar
 
 
 class Progress:

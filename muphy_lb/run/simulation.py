@@ -16,7 +16,6 @@ from muphy_lb.case.toml import as_override
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.source import Geometry, read
-from muphy_lb.measure.monitor import Changes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.terminal import ProgressBar
 from muphy_lb.parallel import agreed, agreed_on_root, connect, from_root
@@ -36,9 +35,7 @@ from muphy_lb.setup.geometry import load_nodes
 if TYPE_CHECKING:
     from muphy_lb.view import LiveView
 
-TOLERANCE = 1e-4
-"""Of :meth:`Simulation.run_until_steady`, if neither the call nor the case gives one."""
-
+TOLERANCE = 1e-4  # of :meth:`Simulation.run_until_steady`, if neither the call nor the case gives one
 STOPPED = "stopped"
 GO_ON = {"steady": "run_until_steady() again", "periodic": "run(time_s=...), by two beats or more"}
 """The call that continues a run, by the word of its criterion."""
@@ -435,16 +432,10 @@ class Simulation(Results):
                 reason = self._check(loop, interruption, bar) if is_checked else None
                 reason = reason or self._act(loop, watch)
                 loop.simulation = self.core
-                stop = partial(self._interrupted, interruption)
-                reason = reason or loop.poll(last, stop, change=self._change_for_viewer)
+                stop = partial(interruption.agreed, self.core.communicator)
+                reason = reason or loop.poll(last, stop, change=partial(try_change, self.core, self.change))
             self.core.monitor.rest(loop.status(last))
         return reason or COMPLETED
-
-    def _interrupted(self, interruption: Interruption) -> str | None:
-        return interruption.agreed(self.core.communicator)
-
-    def _change_for_viewer(self, changes: Changes) -> str:
-        return try_change(self.core, self.change, changes)
 
     def _observers(self, watch: Criterion | None) -> list[Observer]:
         return [self.settling, self.frozen, *self.callbacks, *([watch] if watch else [])]

@@ -44,8 +44,7 @@ from muphy_lb.setup.geometry import is_surface
 from muphy_lb.setup.waveforms import STEPS_OF_WAVE, fastest_of_flow_s
 
 LOG = logging.getLogger(__name__)
-ROUNDING = 1e-9
-"""Share of a step by which the quotient of two times may miss a whole number of steps."""
+ROUNDING = 1e-9  # share of a step by which the quotient of two times may miss a whole number of steps
 COVER_A_TIME = "round it, or give the time to run_for(time_s), which takes as many steps as cover it"
 
 
@@ -171,11 +170,7 @@ class Solver(Preparation):
     def impose(self, case: Case) -> None:
         """Take a case that differs from the present one in values of openings, the body force, [run] and [output]
         alone; they hold from the next step on. Where zones, the collision or the force follow from them, the engine is
-        made anew. Collective.
-
-        Raises:
-            InputError: the flow would be too fast, or the pressures too large.
-        """
+        made anew. Collective. Raises InputError: the flow would be too fast, or the pressures too large."""
         numerics = self._resolve(case)
         conditions = opening_conditions(case, self.header, self.frames, self.units, float(self.lattice.cs2))
         for name, values in [item for physics in self.physics for item in physics.impose(case, self.domain).items()]:
@@ -197,13 +192,9 @@ class Solver(Preparation):
             self.engine.schedule(self._schedule.at(np.array([self.step_number + 1.0])))
 
     def step(self, n_steps: float = 1) -> None:
-        """Advance by a whole number of steps; every ``run.check_interval_steps`` its health is checked. The
-        ``monitor`` may request a pause in between, or an end before the last of them.
-
-        Raises:
-            InputError: ``n_steps`` is not whole, or negative.
-            DivergedError: the flow is unstable; see :meth:`health`.
-        """
+        """Advance by a whole number of steps; every ``run.check_interval_steps`` its health is checked. The ``monitor``
+        may request a pause in between, or an end before the last of them. Raises InputError: ``n_steps`` is not whole,
+        or negative; DivergedError: the flow is unstable; see :meth:`health`."""
         last, every = self.step_number + whole_steps(n_steps), self.case.run.check_interval_steps
         while self.step_number < last:
             until = min(last, (self.step_number // every + 1) * every, self.monitor.next_step)
@@ -282,10 +273,7 @@ class Solver(Preparation):
 
     def run_for(self, time_s: float) -> None:
         """Advance by a time [s], rounded up to whole steps: by less than ``units.time_step_s`` more than asked for.
-
-        Raises:
-            InputError: ``time_s`` is not a finite number, or negative.
-        """
+        Raises InputError: ``time_s`` is not a finite number, or negative."""
         self.step(steps_covering(time_s, self.units.time_step_s))
 
     def timed_mflups(self, n_steps: int) -> float:
@@ -395,11 +383,8 @@ class Solver(Preparation):
         return sums
 
     def health(self) -> Health:
-        """Mass change, largest and mean speed.
-
-        Raises:
-            DivergedError: a value is not finite, or the Mach number passes ``run.max_mach``; the message says where.
-        """
+        """Mass change, largest and mean speed. Raises DivergedError: a value is not finite, or the Mach number passes
+        ``run.max_mach``; the message says where."""
         totals, n = self.engine.totals(), self.header.n_nodes
         max_speed = self.communicator.maximum(totals.speed)
         if not max_speed <= self.case.run.max_mach * sqrt(float(self.lattice.cs2)):
@@ -452,15 +437,8 @@ class Solver(Preparation):
 
 
 def whole_steps(n_steps, call: str = "step", remedy: str = COVER_A_TIME) -> int:
-    """A number of steps; a float counts if it is whole.
-
-    Args:
-        n_steps: what was given.
-        call, remedy: to what, and what else to give, for the message of the error.
-
-    Raises:
-        InputError: it is not a whole number of 0 or more.
-    """
+    """A number of steps; a float counts if it is whole. ``n_steps``: what was given; ``call``, ``remedy``: to what, and
+    what else to give, for the message of the error. Raises InputError: it is not a whole number of 0 or more."""
     is_number = isinstance(n_steps, Real) and not isinstance(n_steps, bool)
     if not is_number or not isfinite(n_steps) or n_steps < 0 or n_steps != int(n_steps):
         raise InputError(f"{call}: the number of steps is {n_steps!r}; it must be a whole number, 0 or more: {remedy}")
@@ -469,11 +447,7 @@ def whole_steps(n_steps, call: str = "step", remedy: str = COVER_A_TIME) -> int:
 
 def steps_covering(time_s, time_step_s: float, call: str = "run_for") -> int:
     """The least number of steps that cover a time [s], a number or a text with a unit such as ``"1 ms"``; ``call``: to
-    which it was given, for the message of the error.
-
-    Raises:
-        InputError: it is not a finite time of 0 or more.
-    """
+    which it was given, for the message of the error. Raises InputError: it is not a finite time of 0 or more."""
     if isinstance(time_s, str):
         try:
             time_s = number_in_si(time_s, "s")

@@ -33,38 +33,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class StateRecord:
-    """A state in memory; it holds what a checkpoint does.
+    """A state in memory; it holds what a checkpoint does."""
 
-    Attributes:
-        step, initial_mass: number of the step, and mass of the start.
-        populations: (Q, n) stored populations of this rank's nodes.
-        fields: (n,) fields of this rank's nodes, by name.
-        feedback: states of conditions that answer their flow, by number of the opening.
-        particles: columns of all particles, by set and name.
-        sums: sums that the last collision has read, by field (:mod:`muphy_lb.engine.sums`).
-        forces: records of the wall forces of this step, by name of the wall, which need the step before.
-        actions: arrays that each action remembers, by name.
-        leaving: populations that left through openings (:mod:`muphy_lb.engine.transfers`).
-        stress: record of the stress beside walls, on rank 0.
-        gather: collects the rows of a state that moves to other owners or to another flow; None for one of a file.
-        openings: states of the openings of a state that moves, on rank 0.
-        stride: steps of the flow that one of what it carries takes.
-    """
-
+    #: step, initial_mass: number of the step, and mass of the start
     step: int
     initial_mass: float
-    populations: np.ndarray
-    fields: Mapping[str, np.ndarray]
-    feedback: Mapping[str, list[float]]
-    particles: Mapping[str, Mapping]
+    populations: np.ndarray  #: (Q, n) stored populations of this rank's nodes
+    fields: Mapping[str, np.ndarray]  #: (n,) fields of this rank's nodes, by name
+    feedback: Mapping[str, list[float]]  #: states of conditions that answer their flow, by number of the opening
+    particles: Mapping[str, Mapping]  #: columns of all particles, by set and name
+    #: sums that the last collision has read, by field (:mod:`muphy_lb.engine.sums`)
     sums: Mapping[str, Mapping[str, np.ndarray]]
+    #: records of the wall forces of this step, by name of the wall, which need the step before
     forces: Mapping[str, Mapping]
-    actions: Mapping[str, Mapping[str, np.ndarray]]
-    leaving: Mapping[str, np.ndarray]
-    stress: Mapping[str, np.ndarray]
-    openings: Mapping[str, OpeningState] | None = None
+    actions: Mapping[str, Mapping[str, np.ndarray]]  #: arrays that each action remembers, by name
+    leaving: Mapping[str, np.ndarray]  #: populations that left through openings (:mod:`muphy_lb.engine.transfers`)
+    stress: Mapping[str, np.ndarray]  #: record of the stress beside walls, on rank 0
+    openings: Mapping[str, OpeningState] | None = None  #: states of the openings of a state that moves, on rank 0
+    #: collects the rows of a state that moves to other owners or to another flow; None for one of a file
     gather: NodeGather | None = None
-    stride: int = 1
+    stride: int = 1  #: steps of the flow that one of what it carries takes
 
 
 class State:
@@ -118,9 +106,8 @@ class State:
                 (:mod:`muphy_lb.operators.initial`).
             consistent_pressure: compute the pressure from it (:mod:`muphy_lb.setup.initial`).
 
-        Raises:
-            InputError: another shape, values that are not finite or too fast; a pressure is to be computed, and a
-                physics sets it.
+        Raises InputError: another shape, values that are not finite or too fast; a pressure is to be computed, and a
+        physics sets it.
         """
         velocity = self._flow.units.velocity_to_lattice(self.scattered("set_velocity_m_s", values, 3))
         self._check(check_velocity, "set_velocity_m_s: the velocity", velocity)
@@ -128,11 +115,8 @@ class State:
 
     def set_pressure_pa(self, values, stress: bool = True) -> None:
         """Overwrite the pressure [Pa], relative to the reference pressure, by (n,) values of all nodes or one number;
-        the velocity stays as it is.
-
-        Raises:
-            InputError: another shape, values that are not finite or too large; a physics sets the pressure.
-        """
+        the velocity stays as it is. Raises InputError: another shape, values that are not finite or too large; a
+        physics sets the pressure."""
         self._refuse_pressure()
         rows = self.scattered("set_pressure_pa", values, 1)
         density = self._flow.units.pressure_to_density(rows[0], float(self._flow.lattice.cs2))
@@ -140,11 +124,8 @@ class State:
         self._overwrite(density, self._engine.moments()[1:].astype(np.float64), stress, False)
 
     def scattered(self, what: str, values, n_components: int) -> np.ndarray:
-        """(k, n) float64 values of the local nodes of those that a user hands in on rank 0; collective.
-
-        Raises:
-            InputError: they have another shape, or are not finite.
-        """
+        """(k, n) float64 values of the local nodes of those that a user hands in on rank 0; collective. Raises
+        InputError: they have another shape, or are not finite."""
         communicator, n_nodes = self._flow.communicator, self._flow.header.n_nodes
         problem = agreed_on_root(communicator, lambda: _problem(what, values, n_nodes, n_components))
         if problem := communicator.broadcast(problem):

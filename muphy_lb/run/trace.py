@@ -82,11 +82,8 @@ def stage_seconds(simulation: "Solver", n_steps: int) -> dict[str, float]:
 
 
 def recorded(simulation: "Solver", n_steps: int, path=None) -> str | None:
-    """Record some steps on all ranks and write them to ``path``, if that is given; returns the table on rank 0.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    """Record some steps on all ranks and write them to ``path``, if that is given; returns the table on rank 0. Raises
+    OutputError: the file cannot be written."""
     spans_of_ranks = simulation.communicator.gather(record_spans(simulation, n_steps))
     if spans_of_ranks is None:
         return None
@@ -130,11 +127,7 @@ def stage_table(spans_of_ranks: list[list[Span]], n_steps: int) -> str:
 
 def write_trace(path, spans_of_ranks: list[list[Span]]) -> None:
     """Write spans in the trace event format, which ui.perfetto.dev and chrome://tracing open: a process per rank, a
-    thread per queue.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
+    thread per queue. Raises OutputError: the file cannot be written."""
     events = []
     for rank, spans in enumerate(spans_of_ranks):
         events.append({"name": "process_name", "ph": "M", "pid": rank, "args": {"name": f"rank {rank}"}})
@@ -148,12 +141,8 @@ def write_trace(path, spans_of_ranks: list[list[Span]]) -> None:
 
 
 def trace(options, say: Callable[[str], None], communicator) -> int:
-    """Record some steps, print the table and write the time line; returns the exit code 0.
-
-    Raises:
-        InputError: no step to record, or no valid case.
-        OutputError: the file cannot be written.
-    """
+    """Record some steps, print the table and write the time line; returns the exit code 0. Raises InputError: no step
+    to record, or no valid case; OutputError: the file cannot be written."""
     from muphy_lb.case.case import load_case
     from muphy_lb.run.solver import Solver
 

@@ -28,11 +28,8 @@ NEAR = 3.0  # voxels from an opening within which it is named
 
 
 def divergence_message(view: FlowView, velocity: np.ndarray) -> str:
-    """The message of a divergence and its position: collective, the same text on every rank.
-
-    Args:
-        velocity: (3, n) of the local nodes, lattice units.
-    """
+    """The message of a divergence and its position: collective, the same text on every rank. ``velocity``: (3, n) of
+    the local nodes, lattice units."""
     velocity = velocity.astype(np.float64)
     speed = np.sqrt(sum(component**2 for component in velocity))
     speed[~np.isfinite(speed)] = np.inf
@@ -92,37 +89,22 @@ LARGEST_DENSITY_CHANGE = 0.1
 
 @dataclass(frozen=True)
 class Findings:
-    """The findings of a run.
+    """The findings of a run."""
 
-    Attributes:
-        balance: of the openings; None for a closed flow.
-        mass_drift: relative change of the mass since the start.
-        density_change: largest relative change of the density.
-        allowed_density_change: how much that may be.
-        steadiness: of the criterion, if the case has one.
-        keeps_balance: whether as much leaves as enters once the flow is steady.
-        period: what a flow that a waveform drives comes to over its last period; None for others.
-        walls_rule: ``lattice.walls`` of the case.
-        becomes_steady: whether the flow can become steady, or repeat itself.
-        is_driven: whether a waveform drives it.
-        is_crossed: whether more than next to nothing of what flows inside crosses the openings.
-        stopped_by: what has ended the run before its end; empty if nothing has.
-        rounding: errors of half precision, as objections.
-    """
-
-    balance: Balance | None
-    mass_drift: float
-    density_change: float
-    allowed_density_change: float = LARGEST_DENSITY_CHANGE
-    steadiness: Steadiness | None = None
-    keeps_balance: bool = True
+    balance: Balance | None  #: of the openings; None for a closed flow
+    mass_drift: float  #: relative change of the mass since the start
+    density_change: float  #: largest relative change of the density
+    allowed_density_change: float = LARGEST_DENSITY_CHANGE  #: how much that may be
+    steadiness: Steadiness | None = None  #: of the criterion, if the case has one
+    keeps_balance: bool = True  #: whether as much leaves as enters once the flow is steady
+    #: what a flow that a waveform drives comes to over its last period; None for others
     period: PeriodMean | None = None
-    walls_rule: str = HALF_WAY
-    becomes_steady: bool = True
-    is_driven: bool = False
-    is_crossed: bool = True
-    stopped_by: str = ""
-    rounding: tuple[str, ...] = ()
+    walls_rule: str = HALF_WAY  #: ``lattice.walls`` of the case
+    becomes_steady: bool = True  #: whether the flow can become steady, or repeat itself
+    is_driven: bool = False  #: whether a waveform drives it
+    is_crossed: bool = True  #: whether more than next to nothing of what flows inside crosses the openings
+    stopped_by: str = ""  #: what has ended the run before its end; empty if nothing has
+    rounding: tuple[str, ...] = ()  #: errors of half precision, as objections
 
     @property
     def kept(self) -> Balance | None:

@@ -20,12 +20,8 @@ INTERVALS = ("series_every_steps", "fields_every_steps", "checkpoint_every_steps
 
 
 def warm(options, say: Callable[[str], None], communicator) -> int:
-    """Compile, or find compiled, all kernels of a case but those of pictures, by a short run of it into a folder
-    that is removed; returns the exit code 0; collective.
-
-    Raises:
-        MuphyError: the case cannot be run.
-    """
+    """Compile, or find compiled, all kernels of a case but those of pictures, by a short run of it into a folder that
+    is removed; returns the exit code 0; collective. Raises MuphyError: the case cannot be run."""
     began = time.perf_counter()
     case = communicator.broadcast(_short(options) if communicator.rank == 0 else None)
     kept = agreed_on_root(communicator, TemporaryDirectory)

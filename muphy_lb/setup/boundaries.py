@@ -455,10 +455,8 @@ def link_conditions(
         domain: the rank's nodes, with its part of the geometry.
         weights: (L,) weights of its opening links, and those of profiles that change their shape by number of the
             opening.
-        conditions: conditions of all openings.
         walls: section of the case with the rule of the walls, the relaxation time [time steps], and the Reynolds
             number of a voxel, if known.
-        motions: motions of all labelled walls.
     """
     (lattice, tau, _), nodes = walls, domain.part.nodes
     is_creeping, has_eddies = lattice.equilibrium == STOKES.name, lattice.smagorinsky and lattice.walls == HALF_WAY

@@ -17,11 +17,7 @@ from muphy_lb.operators import (
     Closure,
     Relaxation,
 )
-from muphy_lb.setup.advice.stability import (
-    FOR_SMALL_VISCOSITY,
-    collision_for_small_viscosity,
-    wants_other_moments,
-)
+from muphy_lb.setup.advice.stability import FOR_SMALL_VISCOSITY, collision_for_small_viscosity, wants_other_moments
 
 
 def build_fluid(

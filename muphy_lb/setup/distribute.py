@@ -76,11 +76,8 @@ class DistributedGeometry:
         return from_root(self._communicator, measured)
 
     def part(self) -> Part:
-        """This rank's part; collective.
-
-        Raises:
-            InputError, PartitionError: a rank without nodes; nodes of ranks that do not exist.
-        """
+        """This rank's part; collective. Raises InputError, PartitionError: a rank without nodes; nodes of ranks that do
+        not exist."""
         if self._part is None:
             self._part = self._cut()
         return self._part

@@ -26,12 +26,7 @@ from muphy_lb.geometry.moving_solid import MovingSolid
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes, header_ahead
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.openings.find import (
-    describe_ends,
-    end_states,
-    end_warnings,
-    with_image_ends,
-)
+from muphy_lb.geometry.openings.find import describe_ends, end_states, end_warnings, with_image_ends
 from muphy_lb.geometry.options import nearest_name
 from muphy_lb.geometry.porous.preparation import divide_closed_layers
 from muphy_lb.geometry.repeats import without_effect
@@ -52,16 +47,10 @@ LENGTHS = ("unit", "spacing_m")  # options of readers that are keys of the secti
 def load_nodes(
     case: Case, content: np.ndarray | Surface | None = None, seen: Callable[[GeometryHeader], None] | None = None
 ) -> tuple[NodeList, str]:
-    """The geometry of a case as a node list, and one line on its cleaning.
-
-    Args:
-        content: what the file of the case holds, if that is in memory (:class:`muphy_lb.geometry.source.Geometry`).
-        seen: gets the header ahead of the numbering of the nodes, which are not counted then.
-
-    Raises:
-        GeometryError: the geometry cannot be read, cut or cleaned.
-        InputError: openings of the case and of the geometry do not match.
-    """
+    """The geometry of a case as a node list, and one line on its cleaning. ``content``: what the file of the case
+    holds, if that is in memory (:class:`muphy_lb.geometry.source.Geometry`); ``seen``: gets the header ahead of the
+    numbering of the nodes, which are not counted then. Raises GeometryError: the geometry cannot be read, cut or
+    cleaned; InputError: openings of the case and of the geometry do not match."""
     if is_prepared(case):
         with _reading(case), open_case_nodes(case) as nodes:
             return read_arrays(nodes), f"read {case.geometry.file}"
@@ -134,15 +123,9 @@ def numbered(voxels: Voxels, case: Case, content: np.ndarray | Surface | None = 
 
 @contextmanager
 def open_case_nodes(case: Case, is_checked: bool = False) -> Iterator[NodeList]:
-    """The node list of a case on a prepared geometry, its arrays still datasets of the open file.
-
-    Args:
-        is_checked: the values of the arrays have been checked (:func:`muphy_lb.geometry.store.open_nodes`).
-
-    Raises:
-        GeometryError: the geometry cannot be read.
-        InputError: the case does not fit it.
-    """
+    """The node list of a case on a prepared geometry, its arrays still datasets of the open file. ``is_checked``: the
+    values of the arrays have been checked (:func:`muphy_lb.geometry.store.open_nodes`). Raises GeometryError: the
+    geometry cannot be read; InputError: the case does not fit it."""
     _refuse_preparation(case)
     with open_nodes(case.folder / case.geometry.file, is_checked) as nodes:
         _match_openings(nodes, case)
@@ -181,12 +164,8 @@ def input_surface(case: Case, content: np.ndarray | Surface | None = None) -> Su
 
 
 def rotation_of(case: Case) -> Rotation:
-    """The rotation of the geometry of a case, with the openings that the case cuts into it.
-
-    Raises:
-        GeometryError: it is none.
-        InputError: the case has other vectors or places, which lie along the axes of the grid.
-    """
+    """The rotation of the geometry of a case, with the openings that the case cuts into it. Raises GeometryError: it is
+    none; InputError: the case has other vectors or places, which lie along the axes of the grid."""
     rotation = split_rotation(case.geometry.options)[0]
     if not rotation:
         return rotation

@@ -31,9 +31,8 @@ def share_nodes(nodes: NodeList, case: Case, n_ranks: int, load: np.ndarray | No
     each node costs, ``load`` (n,), nodes are shared by that alone: no stored partitioning is used, and where the case
     names one, the choice is automatic.
 
-    Raises:
-        PartitionError: it is neither; a stored partitioning is for another number of ranks; more ranks than nodes.
-        InputError: ``compute.rank_speeds`` is not empty and not one number for each rank.
+    Raises PartitionError: it is neither; a stored partitioning is for another number of ranks; more ranks than nodes;
+    InputError: ``compute.rank_speeds`` is not empty and not one number for each rank.
     """
     _rank_speeds(case, n_ranks)
     if n_ranks == 1:
@@ -77,12 +76,9 @@ def _rank_speeds(case: Case, n_ranks: int) -> tuple[float, ...] | None:
 
 
 def stored_name(case: Case, n_ranks: int) -> str | None:
-    """Name of the stored partitioning that these ranks will use; None if there is none, or only one rank.
-
-    Raises:
-        PartitionError: the one that the case asks for is for another number of ranks.
-        InputError: ``compute.rank_speeds`` is for another number of ranks.
-    """
+    """Name of the stored partitioning that these ranks will use; None if there is none, or only one rank. Raises
+    PartitionError: the one that the case asks for is for another number of ranks; InputError: ``compute.rank_speeds``
+    is for another number of ranks."""
     speeds = _rank_speeds(case, n_ranks)
     if n_ranks == 1 or not is_prepared(case):
         return None

@@ -13,8 +13,7 @@ MAX_OVERSHOOT = 3.0
 # Points of a waveform: the spline solves a dense system.
 MOST_POINTS = 2000
 SAMPLES_A_WAVE = 100
-STEPS_OF_WAVE = 50
-"""Least number of steps, of what a frozen flow carries, in the fastest wave."""
+STEPS_OF_WAVE = 50  # least number of steps, of what a frozen flow carries, in the fastest wave
 # Difference of the ratio of two periods from a whole number, relative.
 PERIOD_ERROR = 1e-6
 

@@ -126,11 +126,9 @@ class Answer:
 
     def to_bytes(self) -> bytes:
         """As JSON."""
-        lists = [[list(astuple(each)) for each in demands] for demands in self._lists()]
+        in_order = self.demands, self.watched, self.following
+        lists = [[list(astuple(each)) for each in demands] for demands in in_order]
         return json.dumps([self.viewers, *lists, self.command, self.key, list(self.numbers)]).encode()
-
-    def _lists(self) -> tuple[tuple[Demand, ...], ...]:
-        return self.demands, self.watched, self.following
 
     @classmethod
     def from_bytes(cls, data: bytes, description: Description) -> "Answer":

@@ -57,18 +57,13 @@ SETTLED = 1e-6
 
 @dataclass(frozen=True)
 class Between:
-    """Steady flow between two pressures.
+    """Steady flow between two pressures."""
 
-    Attributes:
-        gradient, flow: over those of Hagen and Poiseuille.
-        first: largest difference of the velocity beside the openings from the profile, over its maximum.
-        told: pressure told at the inlet less that at the outlet, over DROP.
-    """
-
+    #: gradient, flow: over those of Hagen and Poiseuille
     gradient: float
     flow: float
-    first: float
-    told: float
+    first: float  #: largest difference of the velocity beside the openings from the profile, over its maximum
+    told: float  #: pressure told at the inlet less that at the outlet, over DROP
 
 
 @case("openings", "Hagen-Poiseuille between two pressures: dp / L everywhere, Q = pi R^4 dp / (8 rho nu L)")

@@ -31,8 +31,7 @@ VISCOSITY, SPEED, STEEPNESS = 0.1, 5e-3, 2.0
 """Kinematic viscosity, speed of the surface, and body force along the plate over that towards it."""
 DEPTHS, QUICK_DEPTHS, DEPTH_3D, DIRECTION_3D = (6.5, 12.3, 20.5), (6.5, 12.3), 16.5, (0.8, 0.6)
 FLOW, OF_PROFILE, OF_FLOOR, ORDER, COARSE = 0.01, 0.01, 0.003, 1.8, 12.0
-DURATION = 2.0
-"""Of the computation, over h^2 / nu."""
+DURATION = 2.0  # of the computation, over h^2 / nu
 ACROSS, OBLIQUE_DEPTH, PLATE, LENGTH = ((1, 2), (1, 3), (2, 3)), 12.3, 4.0, 28.0
 """Normals of oblique plates, of voxels, depth of their films, their thickness, and the least distance at which they
 repeat."""

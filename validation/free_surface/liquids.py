@@ -19,8 +19,7 @@ from muphy_lb.validation.flows import lattice_simulation, on_box
 from muphy_lb.validation.limits import HALF
 
 TANK, NO_FORCE = "tank", (0.0, 0.0, 0.0)
-EVERYTHING = ({"box_m": [[-1e6] * 3, [1e6] * 3]},)
-"""Liquid of a simulation whose own start :func:`fill_with` replaces."""
+EVERYTHING = ({"box_m": [[-1e6] * 3, [1e6] * 3]},)  # liquid of a simulation whose own start :func:`fill_with` replaces
 FIT_ROUNDS, FIT_STEP = 60, 1e-5
 TALBOT_TERMS = 48
 AtPlaces = Callable[[np.ndarray], np.ndarray]

@@ -383,7 +383,7 @@ def passing_times(plan: Plan, length: int, coupling: str, settings: Settings) ->
     chains["pull"] = {"force_n": [FORCE, 0.0, 0.0], "box_m": slab}
     chains["start"] = "line"  # replaced by what follows
     simulation = beads_boxes.bead_flow(
-        beads_boxes.box((1, 1, 1)), [chains], settings, make=partial(_with_nodes, nodes=wall_with_pores(pores))
+        beads_boxes.box((1, 1, 1)), [chains], settings, make=partial(Solver, nodes=wall_with_pores(pores))
     )
     # (chains, length, 3) places: the first beads in a line through the pore, the others on a walk before the wall.
     cell, half = pores.cell, pores.half
@@ -410,10 +410,6 @@ def passing_times(plan: Plan, length: int, coupling: str, settings: Settings) ->
         passed[(passed == 0) & (x.min(axis=1) > pores.middle) & ~lost] = simulation.step_number
         lost |= (passed == 0) & (x.max(axis=1) < pores.half - 1.0)
     return passed[passed > 0]
-
-
-def _with_nodes(case, communicator, nodes: NodeList) -> Solver:
-    return Solver(case, communicator, nodes)
 
 
 def wall_with_pores(pores: Pores) -> NodeList:

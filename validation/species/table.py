@@ -15,12 +15,7 @@ from muphy_lb.physics.species.package import set_species
 from muphy_lb.physics.species.residence import ALL, Entry, distributions
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Settings, case, relative
-from muphy_lb.validation.flows import (
-    lattice_simulation,
-    order_of_convergence,
-    start_along,
-    until_steady,
-)
+from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, start_along, until_steady
 
 NU, SPEED = 0.1, 0.02
 STEPS = 800

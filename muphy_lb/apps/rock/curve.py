@@ -73,8 +73,7 @@ def write_curve(
         labels: title of the chart, what it shows to the right and upwards.
         lines: as of :func:`muphy_lb.output.charts.line_chart`.
 
-    Raises:
-        OutputError: a file cannot be written.
+    Raises OutputError: a file cannot be written.
     """
     with atomic_write(stem.with_suffix(".png")) as temporary:
         temporary.write_bytes(line_chart(*labels, lines))
@@ -89,8 +88,7 @@ def write_points(stem: Path, points: Sequence[Mapping], columns: Sequence[str], 
         columns: of the table.
         record: what the JSON file holds besides.
 
-    Raises:
-        OutputError: a file cannot be written.
+    Raises OutputError: a file cannot be written.
     """
     rows = [",".join(columns), *(",".join(str(point[name]).replace(",", ";") for name in columns) for point in points)]
     with atomic_write(stem.with_suffix(".csv")) as temporary:

@@ -49,10 +49,8 @@ def dissolve(options, say: Callable[[str], None], communicator) -> int:
     ``solid.csv`` has a row for each steady state, with a chart; ``outlines.png`` shows the solid, ``state.npz`` has
     the shares of solid (nz, ny, nx) and all else that the next step follows from.
 
-    Raises:
-        InputError: the case has no solid that moves, or a time step in which it would move too far.
-        DivergedError: a flow became unstable.
-        OutputError: a file cannot be written.
+    Raises InputError: the case has no solid that moves, or a time step in which it would move too far; DivergedError: a
+    flow became unstable; OutputError: a file cannot be written.
     """
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
     moved = moving_solid(case)

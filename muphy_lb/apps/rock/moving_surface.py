@@ -43,37 +43,25 @@ MOST_TURN = 0.25  # share by which the flux may change up to the middle of a ste
 
 @dataclass(frozen=True)
 class Surface:
-    """All that the next step of a surface follows from; on rank 0.
+    """All that the next step of a surface follows from; on rank 0."""
 
-    Attributes:
-        time_s: its time.
-        shares: (nz, ny, nx) share of solid of each voxel.
-        gone: volumes [m3] that the solid has lost since the start: ``through_wall_m3`` by the flux through its wall,
-            ``crumbs_m3`` in rests thinner than a voxel, and ``beyond_m3``, which the flux asked for and no voxel had.
-        flow: arrays at the nodes of the steady flow before, by name; none at the start.
-        before: time and flux [unit m3/s] of that; NaN at the start.
-    """
-
-    time_s: float
-    shares: np.ndarray
+    time_s: float  #: its time
+    shares: np.ndarray  #: (nz, ny, nx) share of solid of each voxel
+    #: volumes [m3] that the solid has lost since the start: ``through_wall_m3`` by the flux through its wall,
+    #: ``crumbs_m3`` in rests thinner than a voxel, and ``beyond_m3``, which the flux asked for and no voxel had
     gone: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(GONE, 0.0))
+    #: arrays at the nodes of the steady flow before, by name; none at the start
     flow: Mapping[str, np.ndarray] = field(default_factory=dict)
-    before: tuple[float, float] = (nan, nan)
+    before: tuple[float, float] = (nan, nan)  #: time and flux [unit m3/s] of that; NaN at the start
 
 
 @dataclass(frozen=True)
 class Settled:
-    """A steady flow with steady solutes around a surface; on rank 0.
+    """A steady flow with steady solutes around a surface; on rank 0."""
 
-    Attributes:
-        links: those into the solid's wall.
-        row: numbers by column.
-        flow: as of the next :class:`Surface`.
-    """
-
-    links: WallLinks
-    row: dict
-    flow: Mapping[str, np.ndarray]
+    links: WallLinks  #: those into the solid's wall
+    row: dict  #: numbers by column
+    flow: Mapping[str, np.ndarray]  #: as of the next :class:`Surface`
 
 
 @dataclass(frozen=True)

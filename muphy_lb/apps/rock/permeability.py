@@ -36,10 +36,8 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
     of the flow (:data:`muphy_lb.apps.rock.settled_flow.SLOWEST`); ``run.steps`` is the most. Files are written after
     every flow.
 
-    Raises:
-        InputError: no flow of which this can be computed.
-        DivergedError: a flow became unstable.
-        OutputError: a file cannot be written.
+    Raises InputError: no flow of which this can be computed; DivergedError: a flow became unstable; OutputError: a file
+    cannot be written.
     """
     PROFILE.enter(SETTING_UP)
     _refinement(options)

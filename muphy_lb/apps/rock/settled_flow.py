@@ -164,10 +164,8 @@ def settled_flow(
         desk: what it shares with other flows; without one it is silent.
         relay: the flow starts from what it holds, if it starts at all, and is then held by it.
 
-    Raises:
-        InputError: no flow of which this can be computed; the folder holds checkpoints of another case.
-        DivergedError: the flow became unstable.
-        OutputError: a file cannot be written.
+    Raises InputError: no flow of which this can be computed; the folder holds checkpoints of another case;
+    DivergedError: the flow became unstable; OutputError: a file cannot be written.
     """
     temporary = tempfile.TemporaryDirectory() if folder is None and communicator.rank == 0 else nullcontext("")
     with temporary as made:

@@ -47,13 +47,8 @@ def quick_flow(
 ) -> Flow | None:
     """:func:`muphy_lb.apps.rock.settled_flow.settled_flow` with a shorter time step where that saves steps, unless the
     desk wants that of the case, or the flow has begun; with that of the case if it becomes unstable. Collective.
-
-    Args:
-        case, communicator, nodes, folder, desk, relay: as there.
-
-    Raises:
-        InputError, DivergedError, OutputError: as there.
-    """
+    ``case``, ``communicator``, ``nodes``, ``folder``, ``desk``, ``relay``: as there. Raises InputError, DivergedError,
+    OutputError: as there."""
     is_new = desk.time_step == SHORT and not from_root(communicator, lambda: is_under_way(folder, case))
     if not is_new:
         return settled_flow(case, communicator, nodes, folder, desk, relay)

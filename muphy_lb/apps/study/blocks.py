@@ -14,10 +14,7 @@ FEWEST_VOXELS = 4
 
 def with_blocks(parameter, case: Case):
     """The parameter with the crops of its blocks as values; a block of n along an axis has its n-th part, to a voxel.
-
-    Raises:
-        InputError: the case crops already, or blocks would have less than four voxels along an axis.
-    """
+    Raises InputError: the case crops already, or blocks would have less than four voxels along an axis."""
     geometry = case.geometry
     if "crop" in geometry.options:
         raise InputError("study: a parameter has blocks, and geometry.options.crop is in the case; leave that out")

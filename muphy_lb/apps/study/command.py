@@ -32,12 +32,8 @@ def add_options(parser) -> None:
 
 def study(options, say: Callable[[str], None], communicator) -> int:
     """Run a study; returns the exit code: 75 if it was stopped, or other processes are at members that have not ended,
-    from where the same command goes on; 1 if all members failed.
-
-    Raises:
-        InputError: a study that cannot be run, or an option out of bounds.
-        OutputError: a file cannot be written.
-    """
+    from where the same command goes on; 1 if all members failed. Raises InputError: a study that cannot be run, or an
+    option out of bounds; OutputError: a file cannot be written."""
     from muphy_lb.apps.study.started import started
 
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.study).stem}-study")

@@ -15,8 +15,7 @@ from math import sqrt
 
 import numpy as np
 
-FEWEST = 8
-"""Pairs from which on a coefficient is known well enough."""
+FEWEST = 8  # pairs from which on a coefficient is known well enough
 
 
 @dataclass(frozen=True)

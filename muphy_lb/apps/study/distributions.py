@@ -10,8 +10,7 @@ import numpy as np
 from muphy_lb.apps.study.section import ParameterSection
 from muphy_lb.base.errors import InputError
 
-Quantiles = Callable[[np.ndarray], np.ndarray]
-"""From (m,) probabilities in (0, 1) to (m,) values, ascending."""
+Quantiles = Callable[[np.ndarray], np.ndarray]  # from (m,) probabilities in (0, 1) to (m,) values, ascending
 
 
 def quantiles(parameter: ParameterSection, folder: Path) -> Quantiles:
@@ -23,8 +22,7 @@ def quantiles(parameter: ParameterSection, folder: Path) -> Quantiles:
     Args:
         folder: the folder that files are relative to.
 
-    Raises:
-        InputError: a file that cannot be read or holds no number; bounds between which there is nothing.
+    Raises InputError: a file that cannot be read or holds no number; bounds between which there is nothing.
     """
     from scipy import stats  # a second that the command line need not wait
 

@@ -25,21 +25,13 @@ standard deviations."""
 
 @dataclass(frozen=True)
 class Expansion:
-    """A response surface.
+    """A response surface."""
 
-    Attributes:
-        powers: (terms, d) degrees in each coordinate, the constant first.
-        coefficients: (terms,) of the orthonormal products.
-        hermite: whether each coordinate is taken by its normal score.
-        error: cross-validated root mean square error.
-        missed: the same, squared, over the variance of the answer.
-    """
-
-    powers: np.ndarray
-    coefficients: np.ndarray
-    hermite: tuple[bool, ...]
-    error: float
-    missed: float
+    powers: np.ndarray  #: (terms, d) degrees in each coordinate, the constant first
+    coefficients: np.ndarray  #: (terms,) of the orthonormal products
+    hermite: tuple[bool, ...]  #: whether each coordinate is taken by its normal score
+    error: float  #: cross-validated root mean square error
+    missed: float  #: the same, squared, over the variance of the answer
 
     def __call__(self, coordinates: np.ndarray) -> np.ndarray:
         """(n,) values at coordinates (n, d) between 0 and 1."""

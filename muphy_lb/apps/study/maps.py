@@ -22,15 +22,12 @@ from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.shear.observer import AREA, SHEAR_FILE
 from muphy_lb.output.vtkhdf import Snapshot, VtkHdfSeries, find_snapshot
 
-REACH = 2.0
-"""Largest distance to the point of another member [voxels]."""
-MOST_VALUES = 2**27
-"""Values of all members that are held at once."""
+REACH = 2.0  # largest distance to the point of another member [voxels]
+MOST_VALUES = 2**27  # values of all members that are held at once
 FILES = (SHEAR_FILE, FieldSnapshots.file)
 STATISTICS = ("mean", "deviation", "low", "high")
 COUNTED = "counted"
-PICTURE = "band_{}_{}.png"
-"""Picture of a field, of its mean or of the width of its band."""
+PICTURE = "band_{}_{}.png"  # picture of a field, of its mean or of the width of its band
 NO_ANSWERS = (AREA, COUNTED)
 
 

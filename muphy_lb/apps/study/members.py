@@ -54,19 +54,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Members:
-    """All members of a study, and their folders.
+    """All members of a study, and their folders."""
 
-    Attributes:
-        asked: the study.
-        design: values of all members.
-        folder: the output folder of the study.
-        model: qualified name of the function that answers in place of a case; empty for a case.
-    """
-
-    asked: Asked
-    design: Design
-    folder: Path
-    model: str = ""
+    asked: Asked  #: the study
+    design: Design  #: values of all members
+    folder: Path  #: the output folder of the study
+    model: str = ""  #: qualified name of the function that answers in place of a case; empty for a case
 
     def values(self, number: int) -> dict[str, Any]:
         """The values of a member by parameter, and ``grid``, voxels along an edge over that of the case, where members
@@ -85,11 +78,8 @@ class Members:
         return None if start is None else self.asked.folder / start / CHECKPOINTS
 
     def case(self, number: int) -> Case:
-        """The case of a member.
-
-        Raises:
-            InputError: the values make no valid case; the message has the member and its values.
-        """
+        """The case of a member. Raises InputError: the values make no valid case; the message has the member and its
+        values."""
         given, changes = self.values(number), {}
         for parameter in self.asked.section.parameters:
             for key in parameter.key:
@@ -140,12 +130,8 @@ class Members:
         return digests(case.files | {value: case.folder / value for value in values})
 
     def begin(self, overwrite: bool) -> None:
-        """Claim the output folder for this study.
-
-        Raises:
-            InputError: it holds members of another study, and these are not to be removed.
-            OutputError: it cannot be written.
-        """
+        """Claim the output folder for this study. Raises InputError: it holds members of another study, and these are
+        not to be removed; OutputError: it cannot be written."""
         path = self.folder / STUDY_FILE
         found = _read(path).get("digest")
         if found == self.digest and not overwrite:

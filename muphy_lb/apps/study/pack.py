@@ -20,14 +20,10 @@ WATCH = "watch"
 
 
 class Taken(NamedTuple):
-    """The state of a member.
+    """The state of a member."""
 
-    Attributes:
-        populations: (Q, n) stored populations in the order of its own node list, on rank 0.
-        feedback, stress: states of its outlets, and of the stress beside its walls.
-    """
-
-    populations: np.ndarray | None
+    populations: np.ndarray | None  #: (Q, n) stored populations in the order of its own node list, on rank 0
+    #: feedback, stress: states of its outlets, and of the stress beside its walls
     feedback: Mapping[str, list[float]]
     stress: Mapping[str, np.ndarray]
 
@@ -37,21 +33,13 @@ NOTHING = Taken(None, MappingProxyType({}), MappingProxyType({}))
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of a member of a pack.
+    """The end of a member of a pack."""
 
-    Attributes:
-        key: of the member.
-        reason: why it ended; empty where its flow became unstable, which it tells when it is run alone.
-        step: number of the last step.
-        taken: its state.
-        watch: state of its criterion.
-    """
-
-    key: Any
-    reason: str
-    step: int
-    taken: Taken
-    watch: Mapping[str, Any]
+    key: Any  #: of the member
+    reason: str  #: why it ended; empty where its flow became unstable, which it tells when it is run alone
+    step: int  #: number of the last step
+    taken: Taken  #: its state
+    watch: Mapping[str, Any]  #: state of its criterion
 
 
 class Pack:
@@ -60,7 +48,6 @@ class Pack:
     Args:
         surveys: of the members, by their keys; all of them with the same numbers.
         lists: their nodes on rank 0, in that order; None elsewhere.
-        communicator: the ranks.
 
     Attributes:
         solver: steps all of them.

@@ -28,8 +28,7 @@ from muphy_lb.setup.geometry import is_prepared
 from muphy_lb.setup.numerics import Numerics
 from muphy_lb.setup.waveforms import longest_period_s
 
-GAP = 1
-"""Layers of solid between two members."""
+GAP = 1  # layers of solid between two members
 MOST_NODES = 2**26
 PLACE = dict.fromkeys(("kind", "centre_m", "normal", "radius_m"))
 

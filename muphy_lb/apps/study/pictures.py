@@ -18,8 +18,7 @@ TOTAL, FIRST, VALUES = "#9db8d9", "#2f5d8c", "#2f5d8c"
 MOST_COLUMNS = 3
 MOST_KINDS = 8
 CONVERGENCE_POINTS = 12
-FEWEST = 4
-"""Members from which on a band is drawn."""
+FEWEST = 4  # members from which on a band is drawn
 
 
 def pictures(answer: Answer, table: Table) -> list[tuple[str, bytes]]:

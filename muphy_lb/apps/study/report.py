@@ -21,11 +21,9 @@ from muphy_lb.output.report_html import REPORT_FILE, STYLE, html_image, html_tab
 from muphy_lb.output.series import write_summary
 
 ANSWERS_FILE = "answers.json"
-MOST_PICTURED = 12
-"""Answers with pictures in the report; all are in the tables."""
+MOST_PICTURED = 12  # answers with pictures in the report; all are in the tables
 MOST_LISTED = 10
-ENOUGH = 39
-"""Members from which on a band can hold 95 %."""
+ENOUGH = 39  # members from which on a band can hold 95 %
 BAND = ("answer", "members", "mean", "standard deviation", "2.5 %", "97.5 %")
 
 

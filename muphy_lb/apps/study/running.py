@@ -39,8 +39,7 @@ OF_THE_COMPUTATION = (
     *("imbalance", "repartitions", "repartition_s", "steadiness", "balance"),
 )
 """Entries of a summary that are no answers."""
-LOOK_S = 0.1
-"""Between two looks at further processes [s]."""
+LOOK_S = 0.1  # between two looks at further processes [s]
 Answer = Callable[[Mapping[str, Any]], Mapping[str, float]]
 """A function of Python in place of a case: from values by parameter to answers by name."""
 
@@ -113,13 +112,8 @@ def _of_function(model: Answer, values: Mapping[str, Any]) -> Outcome:
 
 
 class Flows:
-    """Runs members as flows, and hands the nodes of one to the next where the geometry is the same.
-
-    Args:
-        members: of the study.
-        communicator: the ranks, of which all work on each member.
-        model: the function that answers in place of the case.
-    """
+    """Runs members as flows, and hands the nodes of one to the next where the geometry is the same. ``communicator``:
+    the ranks, of which all work on each member; ``model``: the function that answers in place of the case."""
 
     def __init__(self, members: Members, communicator, model: Answer | None = None):
         self.members, self.communicator, self._model = members, communicator, model
@@ -129,10 +123,7 @@ class Flows:
 
     def outcome(self, number: int, signals) -> Outcome | Stopped:
         """Run one member; a flow that cannot be run or becomes unstable is a failure with its reason. Collective.
-
-        Raises:
-            OutputError: the disk refuses.
-        """
+        Raises OutputError: the disk refuses."""
         folder = self.members.path(number)
         if self._model is not None:
             return _of_function(self._model, self.members.values(number))
@@ -163,12 +154,8 @@ class Flows:
         return self._outcome(summary, phases.seconds)
 
     def concluded(self, number: int, ended: Ended, nodes, seconds: Mapping[str, float]) -> Outcome:
-        """The outcome of a member that a pack has advanced to its end, by itself, which is kept; collective.
-
-        Args:
-            nodes: of the member.
-            seconds: its share of the time of the pack by phase [s].
-        """
+        """The outcome of a member that a pack has advanced to its end, by itself, which is kept; collective. ``nodes``:
+        of the member; ``seconds``: its share of the time of the pack by phase [s]."""
         folder, phases = self.members.path(number), Phases(seconds)
         with Sentry(self.communicator, folder), quietly():
             solver = Solver(self.members.flow_case(number), self.communicator, nodes)
@@ -252,12 +239,8 @@ def _told(number: int, n_members: int, outcome: Outcome, seconds: float) -> str:
 
 class Workers:
     """Context of further processes that work on the same members, each with its share of the cores, and with one of the
-    GPUs in turn where CUDA_VISIBLE_DEVICES lists them. An error ends them.
-
-    Args:
-        command: words of the command line that runs the study in one process.
-        n_workers: number of further processes.
-    """
+    GPUs in turn where CUDA_VISIBLE_DEVICES lists them. An error ends them. ``command``: words of the command line that
+    runs the study in one process; ``n_workers``: number of further processes."""
 
     def __init__(self, command: Sequence[str], n_workers: int, folder: Path):
         gpus = [gpu for gpu in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu]

@@ -88,8 +88,7 @@ def design(section: StudySection, folder: Path) -> Design:
     Args:
         folder: the folder that files are relative to.
 
-    Raises:
-        InputError: distributions that contradict each other, or too many members.
+    Raises InputError: distributions that contradict each other, or too many members.
     """
     parameters, factors = section.parameters, _factors(section)
     if section.sampler == "list":

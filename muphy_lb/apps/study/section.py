@@ -29,14 +29,10 @@ from muphy_lb.geometry.quantities import difference_in_si, in_si, is_quantity
 
 DISTRIBUTIONS = ("uniform", "normal", "lognormal", "values", "measured", "blocks")
 MESHING = ("geometry.", "lattice.name", "compute.precision", "compute.streaming")
-PLACING = ("centre_m", "normal", "radius_m", "box_m")
-"""Keys that change the nodes of a flow, or what is stored of them."""
-SAMPLED = ("latin-hypercube", "sobol", "random")
-"""Samplers of a number of points, which the others have by themselves."""
-
+PLACING = ("centre_m", "normal", "radius_m", "box_m")  # keys that change the nodes of a flow, or what is stored of them
+SAMPLED = ("latin-hypercube", "sobol", "random")  # samplers of a number of points, which the others have by themselves
 CROP = "geometry.options.crop"
-GRID = "grid"
-"""Column of the factors of voxels along an edge."""
+GRID = "grid"  # column of the factors of voxels along an edge
 N_GRIDS, LEAST_RATIO, MOST_FACTOR = 3, 1.1, 16.0
 
 Numbers = Annotated[tuple[float, ...], Field(strict=False)]
@@ -240,19 +236,12 @@ def _correlation_problems(parameters, correlations, sampler: str):
 
 
 class Asked(NamedTuple):
-    """A study that has been read and checked.
+    """A study that has been read and checked."""
 
-    Attributes:
-        section: its keys.
-        case: the case that the members change; None where a function of Python answers.
-        folder: the folder that names of files are relative to.
-        title: for people.
-    """
-
-    section: StudySection
-    case: Case | None
-    folder: Path
-    title: str
+    section: StudySection  #: its keys
+    case: Case | None  #: the case that the members change; None where a function of Python answers
+    folder: Path  #: the folder that names of files are relative to
+    title: str  #: for people
 
 
 def read_study(given, overrides=(), needs_case: bool = True) -> Asked:
@@ -264,8 +253,7 @@ def read_study(given, overrides=(), needs_case: bool = True) -> Asked:
         overrides: changes of keys of the case, as of :func:`muphy_lb.case.case.load_case`.
         needs_case: whether a case must be there.
 
-    Raises:
-        InputError: it is no study, or the case is not valid; the message lists all problems of either.
+    Raises InputError: it is no study, or the case is not valid; the message lists all problems of either.
     """
     if isinstance(given, Mapping):
         table, folder, source = dict(given), Path(), "the study"

@@ -107,14 +107,13 @@ def table_of(members: Members) -> Table:
     ended = [outcome.answers for outcome in outcomes if outcome and not outcome.failure]
     asked = members.asked.section.answers
     names = chosen_names(dict.fromkeys(name for answers in ended for name in answers), asked) if ended else []
-    columns = {name: _column(outcomes, name) for name in names}
+    columns = {
+        name: np.array([np.nan if outcome is None else outcome.answers.get(name, np.nan) for outcome in outcomes])
+        for name in names
+    }
     drawn = members.design.drawn
     kept = {name: column for name, column in columns.items() if asked or _differs(column[drawn])}
     return Table(members, outcomes, kept)
-
-
-def _column(outcomes: Sequence[Outcome | None], name: str) -> np.ndarray:
-    return np.array([np.nan if outcome is None else outcome.answers.get(name, np.nan) for outcome in outcomes])
 
 
 def chosen_names(found: Iterable[str], patterns: Sequence[str]) -> list[str]:

@@ -16,12 +16,8 @@ def new_identity() -> bytes:
 
 
 class NcclRanks:
-    """The ranks of a run as an NCCL communicator.
-
-    Args:
-        communicator: the NCCL communicator.
-        stream: stream on which its work is enqueued.
-    """
+    """The ranks of a run as an NCCL communicator. ``communicator``: the NCCL communicator; ``stream``: stream on which
+    its work is enqueued."""
 
     def __init__(self, communicator: Communicator, stream):
         self._communicator, self._stream = communicator, stream

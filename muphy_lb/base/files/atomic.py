@@ -119,8 +119,6 @@ def reserve_space(path: str | os.PathLike, n_bytes: int) -> None:
 
     Raises OutputError: the disk, a quota or a file size limit refuses; the file is unchanged.
     """
-    if not hasattr(os, "posix_fallocate"):  # not every system has it; the guard is then missing, nothing else
-        return
     with output_errors(path), open(path, "r+b", opener=no_link) as file:
         size = file.seek(0, os.SEEK_END)
         try:

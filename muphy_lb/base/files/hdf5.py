@@ -29,7 +29,6 @@ def opened(path: str | os.PathLike, mode: str = "r+", libver=None, **options) ->
     Args:
         mode: ``"w"``: a new file; ``"r+"``: an existing one.
         libver: formats of HDF5. By default those that stay readable after a crash, which no others do.
-        **options: others of h5py.
     """
     with _RecordingFile(path, RAW_MODES[mode], opener=no_link) as raw:
         try:

@@ -13,21 +13,14 @@ class ForeignError(Exception):
 
 
 def check_own_folder(path: str | os.PathLike) -> None:
-    """Refuse a folder that another user than this one or root has made or may write.
-
-    Raises:
-        ForeignError: it is one, or a symbolic link.
-        OSError: there is none.
-    """
+    """Refuse a folder that another user than this one or root has made or may write. Raises ForeignError: it is one, or
+    a symbolic link; OSError: there is none."""
     _check(os.lstat(path), path, stat.S_ISDIR)
 
 
 def read_own(path: str | os.PathLike) -> bytes:
-    """The content of a file that only this user or root may write; it counts as used from now on.
-
-    Raises:
-        ForeignError: another user has made it, or may write it, or it is something else than a regular file.
-        OSError: it cannot be read.
+    """The content of a file that only this user or root may write; it counts as used from now on. Raises ForeignError:
+    another user has made it, or may write it, or it is something else than a regular file; OSError: it cannot be read.
     """
     _check(os.lstat(path), path, stat.S_ISREG)
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

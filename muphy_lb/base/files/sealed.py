@@ -20,12 +20,8 @@ class DamagedFileError(Exception):
 
 
 def seal(path: str | os.PathLike, kind: str, version: int) -> None:
-    """Write the header of an HDF5 file that was made with a user block of ``HEADER_BYTES`` and is closed.
-
-    Args:
-        kind: what sort of file it is.
-        version: of its format.
-    """
+    """Write the header of an HDF5 file that was made with a user block of ``HEADER_BYTES`` and is closed. ``kind``:
+    what sort of file it is; ``version``: of its format."""
     with open(path, "r+b") as file:
         file.seek(HEADER_BYTES)
         checksum, size = _checksum_of_rest(file)
@@ -36,22 +32,14 @@ def seal(path: str | os.PathLike, kind: str, version: int) -> None:
 
 
 def version_of(path: str | os.PathLike, kind: str) -> int:
-    """Version of the format of a sealed file, whose header alone is read.
-
-    Raises:
-        DamagedFileError: it is no regular file, or has no header of that kind.
-        OSError: it cannot be read.
-    """
+    """Version of the format of a sealed file, whose header alone is read. Raises DamagedFileError: it is no regular
+    file, or has no header of that kind; OSError: it cannot be read."""
     return int(_header(path, kind)["version"])
 
 
 def verify(path: str | os.PathLike, kind: str) -> None:
-    """Read a sealed file from end to end and compare it with its header.
-
-    Raises:
-        DamagedFileError: the bytes are not those that were written.
-        OSError: they cannot be read.
-    """
+    """Read a sealed file from end to end and compare it with its header. Raises DamagedFileError: the bytes are not
+    those that were written; OSError: they cannot be read."""
     header = _header(path, kind)
     with open(path, "rb") as file:
         expected = HEADER_BYTES + header["size"]

@@ -5,8 +5,7 @@ import numba
 from muphy_lb.base.kept import helpers
 from muphy_lb.base.kept.known import is_known
 
-NEWEST_TRIED = (0, 68)
-"""Version of Numba up to which :mod:`muphy_lb.base.kept.cpu_store` was tried."""
+NEWEST_TRIED = (0, 68)  # version of Numba up to which :mod:`muphy_lb.base.kept.cpu_store` was tried
 
 
 def stored(jit):
@@ -23,11 +22,9 @@ def njit(cache: bool = False, usually: str | tuple | None = None, subject: str =
     of its files without asking for their owner.
 
     Args:
-        cache: whether it is kept.
         usually: types of the arguments, as Numba writes them, with which nearly every run calls it: at a first start it
             is compiled beside others (:mod:`muphy_lb.base.kept.helpers`).
         subject: that only runs have which call it.
-        **options: others of Numba.
     """
     compiled = numba.njit(**options)
     if not cache:

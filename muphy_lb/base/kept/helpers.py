@@ -37,8 +37,7 @@ RANKS_HERE = (
 )
 """Variables of launchers: number of ranks on this machine, or on each."""
 
-IDLE_S = 60.0
-"""Time without a job after which a helper ends: each has 0.1 GB or more, and a run takes hours."""
+IDLE_S = 60.0  # time without a job after which a helper ends: each has 0.1 GB or more, and a run takes hours
 
 
 NOW, LATER, IDLE = range(3)
@@ -46,11 +45,8 @@ NOW, LATER, IDLE = range(3)
 
 
 class Helpers:
-    """Processes that compile; they are started as they are asked, and end without jobs, or with this process.
-
-    Args:
-        most: how many there may be.
-    """
+    """Processes that compile; they are started as they are asked, and end without jobs, or with this process. ``most``:
+    how many there may be."""
 
     def __init__(self, most: int):
         self._most, self._jobs, self._count = most, queue.PriorityQueue[tuple[int, int, bytes]](), itertools.count()
@@ -103,14 +99,12 @@ class Helpers:
 _waiting: list[Callable[[], None]] | None = []  # requests for usual kernels; None once helpers have begun
 _of_subject: dict[str, list[Callable[[], None]]] = {}  # the same of subjects that no run has had yet
 _helpers: Helpers | None = None
-is_helper = False
-"""Whether this process is one itself."""
+is_helper = False  # whether this process is one itself
 
 
 def n_helpers() -> int:
     """Number of processes beside this one that may compile; 0 where too few cores are its own."""
-    n_all = os.cpu_count() or 1
-    n_own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else n_all
+    n_own, n_all = len(os.sched_getaffinity(0)), os.cpu_count() or 1
     n_cores = min(n_own, n_all // _n_ranks_here())  # ranks that no launcher has bound have all cores together
     most = min(MOST_HELPERS, n_cores - 1, config.NUMBA_NUM_THREADS - 1)
     return 0 if is_helper or most < FEWEST_HELPERS else most

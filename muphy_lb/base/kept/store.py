@@ -73,12 +73,9 @@ class KernelStore(_Cache):
         kernel: what Numba compiles.
         asked: file of the kernel by the types of its arguments, in the process of a helper, which waits for no other
             one to compile it.
-
-    Attributes:
-        dumps: ``pickle.dumps`` for functions that this compiler compiles.
     """
 
-    dumps: Callable[[object], bytes]
+    dumps: Callable[[object], bytes]  #: ``pickle.dumps`` for functions that this compiler compiles
 
     def __init__(self, kernel, asked: Mapping[tuple, Path] | None = None):
         self._kernel, self._compile, self._turns = kernel, kernel.compile, list[Turn]()

@@ -95,11 +95,8 @@ def local_numbers(view: EngineView) -> np.ndarray:
 
 
 class NodeNumbers:
-    """The same at selected nodes of all ranks; every call is collective.
-
-    Args:
-        voxel: (m,) ascending voxel ids of fluid nodes, on rank 0.
-    """
+    """The same at selected nodes of all ranks; every call is collective. ``voxel``: (m,) ascending voxel ids of fluid
+    nodes, on rank 0."""
 
     def __init__(self, view: FlowView, voxel: np.ndarray | None):
         self._probe, self._compute = view.node_probe(voxel), NodeStress(view.fluid, view.lattice)

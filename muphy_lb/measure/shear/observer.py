@@ -168,10 +168,6 @@ class WallShearObserver(Observer):
 
     Samples are taken over the last period before the last planned step, or all the time where the flow itself may end
     the run; a run that is stopped in between has what there is. They are in checkpoints, so a resumed run has all.
-
-    Args:
-        view: the flow.
-        folder: output folder.
     """
 
     files = (

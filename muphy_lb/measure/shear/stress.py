@@ -23,15 +23,9 @@ from muphy_lb.operators.viscous_stress import viscous_stress
 
 
 class NodeStress:
-    """The viscous stress and the viscosity of nodes, by compiled code.
-
-    Args:
-        fluid: the collision of the flow.
-        lattice: velocity set.
-
-    Raises:
-        InputError: the viscosity follows from fields of the nodes, which are not measured with the populations.
-    """
+    """The viscous stress and the viscosity of nodes, by compiled code. ``fluid``: the collision of the flow;
+    ``lattice``: velocity set. Raises InputError: the viscosity follows from fields of the nodes, which are not measured
+    with the populations."""
 
     def __init__(self, fluid: Fluid, lattice: Lattice):
         if fluid.closure.reads:
@@ -121,9 +115,6 @@ class RecordedStress:
     Of a body force that accumulates in a field the state holds that of the last collision only, so the stress of either
     step takes it from the step before. A force F enters the stress by F F / (4 rho) alone: the delay is an error of
     first order in the time step, in a term of second order in that force.
-
-    Args:
-        view: the flow.
     """
 
     def __init__(self, view: FlowView):

@@ -78,7 +78,6 @@ def wall_surface(nodes: NodeList, vectors: np.ndarray) -> WallSurface:
     over a curved patch.
 
     Args:
-        nodes: the whole geometry.
         vectors: (Q, 3) lattice vectors (x, y, z) along which nodes have links.
     """
     search = NeighbourSearch(nodes)
@@ -241,13 +240,7 @@ class WallAreas:
 
 
 def wall_areas(nodes: NodeList, surface: WallSurface, lattice: Lattice) -> WallAreas:
-    """Area and label of each node.
-
-    Args:
-        nodes: the whole geometry.
-        surface: its nodes adjacent to walls.
-        lattice: whose links cross the wall.
-    """
+    """Area and label of each node. ``surface``: its nodes adjacent to walls; ``lattice``: that of their links."""
     node = nodes.numbers_of(surface.voxel)
     search, n_links, area = NeighbourSearch(nodes), np.zeros((1 + len(nodes.walls), node.size)), np.zeros(node.size)
     crossed = _Crossings(nodes, surface, lattice)
@@ -314,12 +307,8 @@ class WallPatches:
 @remembered
 def wall_patches(nodes: NodeList, lattice: Lattice) -> WallPatches:
     """The patch around each node beside a wall: itself and its neighbours beside the same labelled wall that face the
-    same way, by their areas, nearer ones weighted more.
-
-    Args:
-        nodes: the whole geometry.
-        lattice: whose links cross the wall.
-    """
+    same way, by their areas, nearer ones weighted more. ``nodes``: the whole geometry; ``lattice``: whose links cross
+    the wall."""
     from scipy.sparse import csr_array  # a sixth of a second that other runs need not wait
 
     surface = wall_surface(nodes, lattice.c)

@@ -97,7 +97,6 @@ class WallShear:
     """Measures the wall shear stress of a flow; every call is collective.
 
     Args:
-        view: the flow.
         patches: of the nodes to measure at, on rank 0; of all of those adjacent to walls if not given.
     """
 

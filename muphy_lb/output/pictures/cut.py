@@ -69,12 +69,8 @@ class Raster(Plane):
 
 
 def best_cut(nodes: NodeList, values: np.ndarray, telling: np.ndarray | None = None) -> PlaneCut:
-    """The image of values on the plane of :func:`best_raster`.
-
-    Args:
-        nodes, telling: as of :func:`best_raster`.
-        values: (n,) values to show.
-    """
+    """The image of values on the plane of :func:`best_raster`. ``nodes``, ``telling``: as of :func:`best_raster`;
+    ``values``: (n,) values to show."""
     return best_raster(nodes, telling).image(values)
 
 

@@ -301,12 +301,8 @@ def draw_scale(figure: Figure, colours: ScalarMappable, label: str, extend: str 
 def draw_scale_in_unit(
     figure: Figure, colours: ScalarMappable, quantity: str, unit: str, extend: str = "both", remark: str = ""
 ) -> Colorbar:
-    """Draw the colour bar of a quantity in SI, whose numbers are in a unit that suits the largest.
-
-    Args:
-        figure: see :func:`draw_scale`, as ``colours`` and ``extend``.
-        remark: end of the label.
-    """
+    """Draw the colour bar of a quantity in SI, whose numbers are in a unit that suits the largest. ``figure``: see
+    :func:`draw_scale`, as ``colours`` and ``extend``; ``remark``: end of the label."""
     norm: Any = colours.norm
     low, high = norm.vmin, norm.vmax
     name, size = shown_unit(unit, max(abs(low), abs(high)))

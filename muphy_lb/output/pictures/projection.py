@@ -147,7 +147,6 @@ def trace(volume, camera, corner, pixel, limits, discs, deepest=np.inf):
     """Cast one ray per pixel.
 
     Args:
-        volume: (6, nz, ny, nx) channels.
         camera: (3, 3) unit vectors right, up, forward.
         corner: (3,) point of the image plane at image position (0, 0).
         limits: (2, n_v, n_u) nearest and farthest depth of the body, from :func:`depth_limits`.

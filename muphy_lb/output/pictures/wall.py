@@ -111,12 +111,8 @@ def draw_walls(
 
 def laid_out(views: list, size: np.ndarray) -> tuple[list, list[list[int]]]:
     """Views as they are, side by side, or lying on their longer sides below each other, with those of less than half
-    the length beside them, whichever makes them larger; and the numbers of the views in each column.
-
-    Args:
-        views: (axis to the right, axis upwards, axis of sight, side of the viewer).
-        size: (3,) of what is seen.
-    """
+    the length beside them, whichever makes them larger; and the numbers of the views in each column. ``views``: (axis
+    to the right, axis upwards, axis of sight, side of the viewer); ``size``: (3,) of what is seen."""
     lying = [(x, y, z, side) if size[x] >= size[y] else (y, x, z, -side) for x, y, z, side in views]
     in_row, in_columns = (np.array([(size[view[0]], size[view[1]]) for view in each]) for each in (views, lying))
     row, is_long = [[k] for k in range(len(views))], 2 * in_columns[:, 0] >= in_columns[:, 0].max()

@@ -7,14 +7,3 @@ from muphy_lb.parallel.transports.host import HostStaged
 from muphy_lb.parallel.transports.nccl import Nccl
 from muphy_lb.parallel.transports.peer import Peer
 from muphy_lb.parallel.transports.transport import ExchangeTasks, Transport, TransportFailure, collectively
-
-__all__ = [
-    "DevicePointers",
-    "HostStaged",
-    "ExchangeTasks",
-    "Nccl",
-    "Peer",
-    "Transport",
-    "TransportFailure",
-    "collectively",
-]

@@ -10,17 +10,9 @@ from muphy_lb.domain import Exchange
 from muphy_lb.parallel.task import ON_EDGE, Task
 
 
-def _unpacking(plan: Exchange) -> str:
-    return "scatter_add" if plan.accumulates else "scatter"
-
-
 class MessageBuffers:
-    """Device buffers for the messages of exchanges that happen one after the other.
-
-    Args:
-        plans: all exchanges that use them.
-        storage: number format of a population.
-    """
+    """Device buffers for the messages of exchanges that happen one after the other. ``plans``: all exchanges that use
+    them; ``storage``: number format of a population."""
 
     def __init__(self, backend, plans: tuple[Exchange, ...], storage):
         self._backend = backend
@@ -49,7 +41,6 @@ class Packing:
 
     Args:
         plan: what is sent and received.
-        buffer: the population buffer.
         shared: buffers for messages that are not contiguous in the population buffer.
 
     Attributes:
@@ -70,7 +61,8 @@ class Packing:
             self.incoming = backend.view(buffer, plan.unpack.start, plan.unpack.stop)
         else:
             self.incoming = shared.incoming(plan.n_unpack)
-            scatter = backend.bind(_unpacking(plan), self.incoming, buffer, shared.addresses(plan.unpack))
+            unpack = "scatter_add" if plan.accumulates else "scatter"
+            scatter = backend.bind(unpack, self.incoming, buffer, shared.addresses(plan.unpack))
             self.unpack.append(Task("unpack", ON_EDGE, scatter))
 
 
@@ -118,13 +110,9 @@ class ExchangeTasks:
 
 
 class Transport(Protocol):
-    """Transfers messages to and from some neighbours.
+    """Transfers messages to and from some neighbours."""
 
-    Attributes:
-        name: value of ``compute.transport`` in the case file.
-    """
-
-    name: str
+    name: str  #: value of ``compute.transport`` in the case file
 
     def bind(
         self, neighbours: tuple[int, ...], plans: tuple[Exchange, Exchange], buffers: tuple

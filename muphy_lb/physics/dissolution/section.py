@@ -10,8 +10,7 @@ from muphy_lb.geometry.solid_place import MovedBy, SolidPlace
 
 KEY = "dissolution"
 CARRIED = "species"
-RATES = ("species_uptake_m_s", "species_flux", "species")
-"""Keys of a wall by which a species passes through it."""
+RATES = ("species_uptake_m_s", "species_flux", "species")  # keys of a wall by which a species passes through it
 REACTANT = "reactant"
 
 

@@ -76,7 +76,6 @@ def chain_positions(position_m: np.ndarray, ids: np.ndarray, chains: np.ndarray)
     """Positions of the beads of chains, (n_chains, length, 3).
 
     Args:
-        position_m: (n, 3) positions.
         ids: (n,) ids of the particles in the same order, each once.
         chains: (n_chains, length) ids of the beads, in their order along each chain.
 

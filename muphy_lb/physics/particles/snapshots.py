@@ -28,14 +28,10 @@ class ParticleSnapshots(Observer):
         resume_step: snapshots up to that step are kept; None for a new file.
         section: table of the particles in the case file.
         kinds: names of the kinds of particles.
-
-    Attributes:
-        velocity: names of the columns of the velocity.
-        units: unit of each further scalar by name.
     """
 
-    velocity: tuple[str, str, str]
-    units: Mapping[str, str] = MappingProxyType({})
+    velocity: tuple[str, str, str]  #: names of the columns of the velocity
+    units: Mapping[str, str] = MappingProxyType({})  #: unit of each further scalar by name
 
     def __init__(
         self,

@@ -154,7 +154,6 @@ class Species(ABC, Generic[OfTable]):
         """The particles that their table lists, or its file; None where it gives a number of them.
 
         Args:
-            velocities: whether they are read.
             time_unit_s: their unit of time, where the file does not state it.
 
         Raises InputError: it cannot be read, or is not sound.

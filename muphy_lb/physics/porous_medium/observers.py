@@ -49,13 +49,7 @@ def _range(low: float, high: float) -> str:
 
 
 class PorousRecord(Observer):
-    """Tells every part at the end.
-
-    Args:
-        view: the flow.
-        regions: of its case.
-        told: what is known of each of them beforehand.
-    """
+    """Tells every part at the end. ``told``: what is known of each of them beforehand."""
 
     name = KEY
 

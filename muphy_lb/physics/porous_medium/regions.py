@@ -13,8 +13,7 @@ from muphy_lb.geometry.nodes import GeometryHeader, NodeList, within
 from muphy_lb.physics.porous_medium.section import KEY, PorousSection
 from muphy_lb.setup.input_fields import Wanted, read_field
 
-NONE = -1
-"""Number of the region of nodes without a medium."""
+NONE = -1  # number of the region of nodes without a medium
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,6 @@ class SpeciesTold:
     """Measures a species; every call is collective.
 
     Args:
-        view: the flow.
-        scalar: the species.
-        carrier: its carrier.
         walls: names of the walls with a condition for it.
         bounds: the range that it cannot leave, infinite where there is no bound.
 

@@ -121,7 +121,7 @@ class Species(ScalarPhysics):
                 told = OutputField(f"{section.unit} m/s", values)
                 self.output_fields = {**self.output_fields, section.name + WALL_FLUX: told}
         self._reactions = Reactions(names, laws, units.time_step_s) if reacts else None
-        self._scales = [_largest(case, section) for section in case.species]
+        self._scales = [max(map(abs, (each.initial, *_given(case, each)))) for each in case.species]
         self._n_parts = parts_of_step(laws, self._scales, units.time_step_s)
         waves_s = (fastest_wave_s(each.waveform, case) for each in case.species if each.waveform is not None)
         self._longest_step_s = min(waves_s, default=inf) / STEPS_OF_WAVE
@@ -293,11 +293,6 @@ def _refuse_fast_decay(section: SpeciesSection, time_step_s: float) -> None:
             f" {LARGEST_DECAY:g}: give lattice.time_step_s = {0.95 * LARGEST_DECAY / section.decay_per_s:.2g}, or a"
             f" rate law, which is integrated in parts of a step: rate = '-k * {name}'"
         )
-
-
-def _largest(case, section: SpeciesSection) -> float:
-    """The largest size of a value of a species that the case gives."""
-    return max(map(abs, (section.initial, *_given(case, section))))
 
 
 def _given(case, section: SpeciesSection) -> list[float]:

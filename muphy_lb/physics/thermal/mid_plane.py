@@ -45,12 +45,8 @@ class _Side:
 
 
 class MiddleHeat:
-    """Measures the heat through the middle plane; every call is collective.
-
-    Args:
-        view: a thermal flow.
-        plane: the plane, on rank 0.
-    """
+    """Measures the heat through the middle plane; every call is collective. ``view``: a thermal flow; ``plane``: the
+    plane, on rank 0."""
 
     def __init__(self, view: FlowView, plane: MiddlePlane | None):
         self._view, self._plane = view, plane

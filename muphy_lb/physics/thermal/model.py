@@ -18,14 +18,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.domain import ScalarBoundary
 from muphy_lb.lattice import Lattice
 from muphy_lb.model.flow import Flow
-from muphy_lb.model.model import (
-    AT_NEIGHBOURS,
-    Field,
-    FieldValue,
-    ScalarStreaming,
-    Stage,
-    Value,
-)
+from muphy_lb.model.model import AT_NEIGHBOURS, Field, FieldValue, ScalarStreaming, Stage, Value
 from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
 from muphy_lb.physics.scalar import CarriedScalar
 from muphy_lb.physics.thermal.operators import (
@@ -52,27 +45,20 @@ METHODS = (DIFFERENCES, POPULATION_METHOD)
 
 @dataclass(frozen=True)
 class Heat:
-    """Transport of the temperature and its buoyancy.
+    """Transport of the temperature and its buoyancy."""
 
-    Attributes:
-        diffusivity: in lattice units.
-        buoyancy: (3,) force per volume and unit of temperature, lattice units.
-        boundary: boundary conditions at walls and openings.
-        offset: of the zero of the temperature from that without buoyancy. Populations transport a temperature like
-            mass: values near zero are hardly affected where the flow is not free of divergence.
-        method: one of ``METHODS``.
-        media: for nodes in solids: diffusivity, and 1 in the fluid, 0 in solids, each (n,) over the local nodes. With
-            populations only.
-        energy: contribution of a unit of temperature to the equilibrium energy
-        (:mod:`muphy_lb.physics.thermal.operators.energy`).
-    """
-
-    diffusivity: float
-    buoyancy: tuple[float, float, float]
-    boundary: ScalarBoundary
-    method: str = DIFFERENCES
+    diffusivity: float  #: in lattice units
+    buoyancy: tuple[float, float, float]  #: (3,) force per volume and unit of temperature, lattice units
+    boundary: ScalarBoundary  #: boundary conditions at walls and openings
+    method: str = DIFFERENCES  #: one of ``METHODS``
+    #: of the zero of the temperature from that without buoyancy. Populations transport a temperature like mass: values
+    #: near zero are hardly affected where the flow is not free of divergence.
     offset: float = 0.0
+    #: contribution of a unit of temperature to the equilibrium energy
+    #: (:mod:`muphy_lb.physics.thermal.operators.energy`)
     energy: float = 0.0
+    #: for nodes in solids: diffusivity, and 1 in the fluid, 0 in solids, each (n,) over the local nodes. With
+    #: populations only.
     media: tuple[np.ndarray, np.ndarray] | None = None
 
 

@@ -68,12 +68,7 @@ class HeatSeries(SeriesObserver):
 
 
 class TemperaturePicture(Observer):
-    """Draws the temperature on a cut.
-
-    Args:
-        view: a thermal flow.
-        folder: output folder.
-    """
+    """Draws the temperature on a cut. ``view``: a thermal flow; ``folder``: output folder."""
 
     file = PICTURE_FILE
     files = (file,)

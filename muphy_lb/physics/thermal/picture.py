@@ -38,11 +38,7 @@ def draw_temperature(
     The axis-aligned cut is one that shows much fluid, and of these the one in which the temperature varies most.
 
     Args:
-        path: the PNG file.
-        nodes: the geometry.
         temperature_k: (n,) temperature [K] in the order of the nodes, finite.
-        title: heading.
-        theme: the colours.
 
     Raises OutputError: the file cannot be written.
     """

@@ -42,7 +42,6 @@ class WallHeat:
     """The links into walls of fixed or outer temperature; made on rank 0.
 
     Args:
-        nodes: the whole geometry.
         fixed_k: temperature of each wall by name.
         conducting: outer temperature [K] and b of each conducting wall, by name.
         conductivity: (n_walls,) conductivity of the solids among the walls over that of the fluid.

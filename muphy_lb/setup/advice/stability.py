@@ -21,14 +21,7 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.case import Case
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.lattice import BASES
-from muphy_lb.operators import (
-    MRT,
-    RECURSIVE_REGULARISED,
-    RECURSIVE_REGULARISED_NEAR_WALLS,
-    RELAXATIONS,
-    STOKES,
-    TRT,
-)
+from muphy_lb.operators import MRT, RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS, RELAXATIONS, STOKES, TRT
 from muphy_lb.operators.mrt import DEFAULT_RATES
 from muphy_lb.operators.trt import MAGIC, MAGIC_HALF_WAY, odd_rate
 

@@ -30,8 +30,7 @@ HALF = 0.5
 STOKES = 6.0 * np.pi  # friction of a sphere over viscosity times radius
 LONE_MOBILITY = MappingProxyType({"linear": 1.0 / 14.3, "point": 0.1422})
 """1/g by kernel, the mean over places between nodes (``muphy-lb validate bead-mobility bead-diffusion``)."""
-LEAST_DRAG = 0.9
-"""Share of the friction asked for below which the one with which a bead drifts is told."""
+LEAST_DRAG = 0.9  # share of the friction asked for below which the one with which a bead drifts is told
 
 
 def bond_lengths(place: np.ndarray, bonds: np.ndarray, header: GeometryHeader) -> np.ndarray:
@@ -153,7 +152,6 @@ def excess_temperature(friction: float, mass: float, viscosity: float, kernel: s
         friction, mass: of a bead, lattice units.
         viscosity: kinematic, lattice units.
         kernel: ``"linear"`` or ``"point"``.
-        dimension: of the lattice.
     """
     wave = 2.0 * np.pi * (np.arange(N_WAVES) + 0.5) / N_WAVES - np.pi
     along = 2.0 / 3.0 + np.cos(wave) / 3.0 if kernel == "linear" else np.ones(N_WAVES)

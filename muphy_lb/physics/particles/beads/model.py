@@ -137,17 +137,12 @@ def _values(beads: Beads) -> dict[str, Value]:
         "lookup": LOOKUP,
         "beside_wall": BESIDE_WALL,
         "duration": 1.0 / beads.substeps,
-        CELL: np.int64(cell_edge(beads)),
+        CELL: np.int64(max(1, ceil(beads.range))),  # not less than the range of the beads that are searched in it
         **{name: FieldValue(name) for name in (WANTED, PUSH)},
         "reaction": float(beads.coupling == BOTH),
         "pair_range2": beads.range**2,
         **beads.constants,
     }
-
-
-def cell_edge(beads: Beads) -> int:
-    """Edge of the cells in which other beads are searched, voxels: not less than their range."""
-    return max(1, ceil(beads.range))
 
 
 def _stage(name: str, beads: Beads, operator: Operator, values, kernel="", **more) -> Stage:

@@ -21,15 +21,7 @@ from muphy_lb.model.model import POSITION
 from muphy_lb.operators import Operator, named
 from muphy_lb.operators.operator import exchanger
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.particles.openings import (
-    BORN,
-    END,
-    END_STEP,
-    TOUCHING,
-    UNDER_WAY,
-    are_under_way,
-    under_way_node,
-)
+from muphy_lb.physics.particles.openings import BORN, END, END_STEP, TOUCHING, UNDER_WAY, are_under_way, under_way_node
 
 VOXEL, OFFSET = POSITION
 VELOCITY = ("velocity_x", "velocity_y", "velocity_z")

@@ -27,7 +27,6 @@ class AccessibleVolume:
     """The positions where beads may start: in the fluid, and not nearer to a wall than ``CLEARANCE``.
 
     Args:
-        dimension: of the lattice.
         openings: whether beads may start beside openings, which are no walls to them.
 
     Attributes:

@@ -92,12 +92,9 @@ def read_extxyz_particles(path, units: FileUnits, frame: int = 0, velocities: bo
     Args:
         units: what lengths and velocities of the file mean, as far as the caller knows.
         frame: its number from 0 on; negative ones count from the end.
-        velocities: whether velocities are read.
 
-    Raises:
-        GeometryError: there is no such file, or not enough memory.
-        InputError: a frame that is not there or not whole, columns other than ``Properties`` says, units that nobody
-            states; and as :class:`ParticleTable` does.
+    Raises GeometryError: there is no such file, or not enough memory; InputError: a frame that is not there or not
+    whole, columns other than ``Properties`` says, units that nobody states; and as :class:`ParticleTable` does.
     """
     lines = numbered_lines(path)
     count = _skip_to(path, lines, _from_start(path, frame))

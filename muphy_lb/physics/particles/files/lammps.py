@@ -54,12 +54,10 @@ def read_lammps_particles(path, units: FileUnits, velocities: bool = True) -> Pa
 
     Args:
         units: what lengths and velocities of the file mean, as far as the caller knows.
-        velocities: whether velocities are read.
 
-    Raises:
-        GeometryError: there is no such file, or not enough memory.
-        InputError: no section Atoms or none of a known style, lines other than the style or the header says,
-            velocities of other atoms, units that nobody states; and as :class:`ParticleTable` does.
+    Raises GeometryError: there is no such file, or not enough memory; InputError: no section Atoms or none of a known
+    style, lines other than the style or the header says, velocities of other atoms, units that nobody states; and as
+    :class:`ParticleTable` does.
     """
     ask_for_text(path)
     parsed = _parse(path)

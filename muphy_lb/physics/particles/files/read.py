@@ -79,10 +79,9 @@ def _read_csv(path) -> ParticleTable:
     Without a column ``id``, particles are numbered from 0 on in the order of the file. Empty lines and those that start
     with ``#`` are skipped.
 
-    Raises:
-        GeometryError: there is no such file, or not enough memory.
-        InputError: a heading that is unknown, missing or there twice, a row that has not a value for each heading, or a
-            value that is not what its heading says; and as :class:`ParticleTable` does.
+    Raises GeometryError: there is no such file, or not enough memory; InputError: a heading that is unknown, missing or
+    there twice, a row that has not a value for each heading, or a value that is not what its heading says; and as
+    :class:`ParticleTable` does.
     """
     column, rows = _table(path, PARTICLE_COLUMNS, POSITION)
     has_velocities = any(name in column for name in VELOCITY)
@@ -99,12 +98,9 @@ def _read_csv(path) -> ParticleTable:
 
 
 def read_bonds(path) -> BondedInteractions:
-    """Bonds of a CSV file: headings id_1, id_2, and if wanted kind; for :meth:`ParticleTable.with_bonds`.
-
-    Raises:
-        GeometryError: there is no such file, or not enough memory.
-        InputError: another ending, and as :func:`_read_csv` for particles.
-    """
+    """Bonds of a CSV file: headings id_1, id_2, and if wanted kind; for :meth:`ParticleTable.with_bonds`. Raises
+    GeometryError: there is no such file, or not enough memory; InputError: another ending, and as :func:`_read_csv` for
+    particles."""
     suffix = Path(path).suffix.lower()
     if suffix not in CSV:
         raise InputError(f"bonds in {path}: unknown ending {shown(suffix)}; allowed: {', '.join(CSV)}")

@@ -19,11 +19,8 @@ MAX_VOXELS = 2**31  # largest distance of a particle from the origin [voxels]
 
 def numbered_lines(path) -> Iterator[tuple[int, str]]:
     """(number from 1 on, text) of the lines of a regular file, read one at a time, whatever ends them (LF, CR LF, CR).
-
-    Raises:
-        GeometryError: there is no such file.
-        InputError: it cannot be read, is no text in UTF-8, or has a line that no table has.
-    """
+    Raises GeometryError: there is no such file; InputError: it cannot be read, is no text in UTF-8, or has a line that
+    no table has."""
     with _readable(path) as file:
         for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), ""), 1):
             if len(line) > MAX_LINE:

@@ -104,16 +104,9 @@ class Paths:
 
 
 def read_paths(path: str | os.PathLike, ids: ArrayLike) -> Paths:
-    """Paths of particles in the snapshots of a :class:`ParticleSeries`.
-
-    Args:
-        path: the file of snapshots.
-        ids: the particles wanted, each once.
-
-    Raises:
-        GeometryError: the paths do not fit into memory.
-        InputError: the file cannot be read, or one of the particles is in no snapshot or asked for twice.
-    """
+    """Paths of particles in the snapshots of a :class:`ParticleSeries`. ``path``: the file of snapshots; ``ids``: the
+    particles wanted, each once. Raises GeometryError: the paths do not fit into memory; InputError: the file cannot be
+    read, or one of the particles is in no snapshot or asked for twice."""
     wanted = np.asarray(ids, dtype=np.int64).reshape(-1)
     unique, count = np.unique(wanted, return_counts=True)
     if np.any(count > 1):

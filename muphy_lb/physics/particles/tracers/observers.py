@@ -41,12 +41,8 @@ class TracerStatistics:
 
 
 def tracer_statistics(columns: Mapping[str, np.ndarray], openings, units: Units) -> TracerStatistics:
-    """The statistics of all tracers of a set.
-
-    Args:
-        columns: of all tracers, by name.
-        openings: names of all openings, in order.
-    """
+    """The statistics of all tracers of a set. ``columns``: of all tracers, by name; ``openings``: names of all
+    openings, in order."""
     end = columns[END]
     moves = end == UNDER_WAY
     distance_m = units.spacing_m * travelled(columns)[:, moves]

@@ -140,15 +140,8 @@ def _are_active(end: np.ndarray, born: np.ndarray) -> np.ndarray:
 
 
 def with_tracers(flow: Flow, name: str, count: int, diffusivity: float, seed: int, sticks: bool = False) -> Flow:
-    """The flow with tracers behind its collision.
-
-    Args:
-        name: of the set of particles.
-        count: number of tracers.
-        diffusivity: in lattice units.
-        seed: chooses their random walk.
-        sticks: whether they stick to walls.
-    """
+    """The flow with tracers behind its collision. ``diffusivity``: in lattice units; ``seed``: chooses their random
+    walk."""
     columns = {each: FieldValue(f"{name}.{each}") for each in COLUMNS}
     velocity = {VELOCITY_VECTOR: FieldValue(VELOCITY_VECTOR)}
     given: dict[str, Value] = {

@@ -7,12 +7,3 @@ from muphy_lb.physics.thermal.operators.buoyancy import BUOYANCY
 from muphy_lb.physics.thermal.operators.energy import with_energy
 from muphy_lb.physics.thermal.operators.finite_differences import LARGEST_DIFFUSIVITY, TEMPERATURE
 from muphy_lb.physics.thermal.operators.scalar_distribution import scalar_collision
-
-__all__ = [
-    "BUOYANCY",
-    "LARGEST_DIFFUSIVITY",
-    "TEMPERATURE",
-    "scalar_collision",
-    "scalar_rates",
-    "with_energy",
-]
