@@ -3,12 +3,19 @@ interfaces.
 
 **Tension.** Continuum surface force, Brackbill, Kothe, Zemach, J. Comput. Phys. 100, 335 (1992):
 
-    F = sigma K |grad phi| / 2 n,   n = grad psi / |grad psi|,   K = k / (1 + k d / (D - 1)),   k = -div n
+    F = sigma K (n.grad g) n / 2,   n = grad psi / |grad psi|,   K = k / (1 + k d / (D - 1)),   k = -div n
 
 with isotropic differences on the flow's lattice, from the neighbours that are there, of psi = tanh(beta d / 2) =
 phi / (1 + sqrt(1 - phi^2)): it is twice as wide as phi, so that curvatures of exact circles vary by 0.05 % across the
 interface and not by 3 %. k belongs to the surface through the node, K to the interface at the distance d, if both have
-one centre. Along links into walls the slope of psi is that of
+one centre. g rises from -1 to 1 with dg / dpsi ~ (1 - psi^2)^7, over less than phi: K counts where phi is near 0, and
+not where surfaces of equal phase of two interfaces meet. Differences of g leave the pressure the whole jump, and are
+balanced by differences of the pressure on the same lattice. Those of psi = tanh(b d) across planes lie beside their
+normals by what fifth derivatives and sixth moments of D2Q9 and D3Q19 have (others: in part), from which n is freed:
+
+    grad_a psi = |grad psi| n_a [1 + a n_a^2 (10 / 3 - 4 n_a^2) + ...],   a = b^4 (16 - 120 psi^2 (1 - psi^2)) / 120
+
+Along links into walls the slope of psi is that of
 
     e = t + (psi - psi_b) w,   psi_b = (psi + W) / (1 + psi W),   W = tanh(beta cos(theta) / 2)
 
@@ -17,7 +24,7 @@ below the node in an interface with the contact angle theta, through the first f
 link. The normal of the interface changes as much from the node to the wall, where it has the angle, as from there to
 the other end of the link (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)): a normal N for all surfaces of equal phase.
 In the fluid that does not wet the wall none of them lies flatter on it than theta: where one would, between interfaces
-that face each other along the wall, the gradient is turned to theta.
+that face each other along the wall, the gradient is turned to theta, and links to the other one do not count in k.
 Surfaces of a curved interface meet the wall below the node at other angles, and links beside each other at other
 normals, so that k lacks, of that of circles with one centre,
 
@@ -68,9 +75,13 @@ FASTEST_DRIFT = 0.05
 """Largest relative velocity of both fluids [voxels a step], below which amounts stay positive."""
 FLAT = 1.5e-3
 """Length of the gradient of psi below which there is no interface."""
-STEEPENED = 1.0233
-"""Slope of psi over its differences on a lattice, so that the pressure of the tension is that of the whole jump of phi:
-by sums across plane interfaces at any angle and place, within 2e-4."""
+SHARPENED = 7
+"""Power of 1 - psi^2 by which g rises."""
+STEEPENED = 1.0333
+"""Slope of psi over its differences on a lattice beside walls, where g has no differences, so that the pressure of the
+tension is that of the whole jump: by sums across plane interfaces at any angle and place, within 3e-4."""
+ALL_THERE = 0.99
+"""Share of the links, by weight and length squared, above which none is missing."""
 ALONG = 0.1
 """Share of the gradient along a wall, below which the interface does not meet the wall."""
 ROOM = 0.55
@@ -79,6 +90,8 @@ wall than the contact angle: more than in corners and in pores of a voxel, where
 TRACE = 0.1
 """sqrt(1 - phi^2) below which a fluid is dissolved in the other one, and walls are not wetted by it: it would gather
 there."""
+LEAST_STEEPNESS = 1e-9
+"""Where there is a normal: no force, and an interface."""
 LEAST_WIDTH = 1e-3
 """Below every sum of weights of a derivative, where there is a neighbour along its axis."""
 
@@ -122,6 +135,57 @@ def _root(phase: np.ndarray) -> np.ndarray:
     return np.sqrt(np.maximum(1.0 - phase * phase, 0.0))
 
 
+def _sharper_terms() -> list[float]:
+    """Factors of the odd powers of psi in g."""
+    terms = [(-1) ** k * math.comb(SHARPENED, k) / (2 * k + 1) for k in range(SHARPENED + 1)]
+    return [term / sum(terms) for term in terms]
+
+
+def _sharper(psi):
+    """g, of numbers or arrays."""
+    square, found = psi * psi, 0.0
+    for term in reversed(_sharper_terms()):
+        found = found * square + term
+    return found * psi
+
+
+def _sharper_node(precision, jit):
+    """Node function ``(psi)`` of :func:`_sharper`."""
+    c0, c1, c2, c3, c4, c5, c6, c7 = (precision.real(term) for term in _sharper_terms())
+
+    def sharper(psi):
+        x = psi * psi
+        return psi * (c0 + x * (c1 + x * (c2 + x * (c3 + x * (c4 + x * (c5 + x * (c6 + x * c7)))))))
+
+    return jit(sharper)
+
+
+def _straight(gradient, size, psi):
+    """Gradients of psi without what differences across planes add along the axes: (3, n), of the size (n,)."""
+    s, along = 1.0 - psi * psi, (gradient / np.where(size > 0.0, size, 1.0)) ** 2
+    beside = (0.5 * SHARPNESS) ** 4 / 120.0 * (16.0 - 120.0 * s * (1.0 - s))
+    return gradient * (1.0 - beside * along * (10.0 / 3.0 - 4.0 * along))
+
+
+def _straight_node(precision, jit):
+    """Node function ``(gx, gy, gz, size, psi)`` of :func:`_straight`."""
+    real = precision.real
+    one, four, ten_thirds, of_size = (real(x) for x in (1.0, 4.0, 10.0 / 3.0, (0.5 * SHARPNESS) ** 4 / 120.0))
+    first, second = real(16.0), real(120.0)
+
+    def straight(gx, gy, gz, size, psi):
+        s, per = one - psi * psi, one / (size * size)
+        beside = of_size * (first - second * s * (one - s))
+        x, y, z = gx * gx * per, gy * gy * per, gz * gz * per
+        return (
+            gx * (one - beside * x * (ten_thirds - four * x)),
+            gy * (one - beside * y * (ten_thirds - four * y)),
+            gz * (one - beside * z * (ten_thirds - four * z)),
+        )
+
+    return jit(straight)
+
+
 def _orient(neighbours, n, lattice, parameters):
     own, beside = (parameters[WIDER_PHASE][at].astype(float) for at in (n, neighbours))
     is_known = beside < NOWHERE
@@ -137,14 +201,22 @@ def _orient(neighbours, n, lattice, parameters):
     more = np.where(is_known, difference - lattice.c[1:] @ expected, 0.0)
     meeting = expected + np.einsum("k,ka,kn->an", lattice.w[1:] / float(lattice.cs2), lattice.c[1:], more)
     room = (lattice.w[1:, None] * (lattice.c[1:] ** 2).sum(axis=1)[:, None] * is_known).sum(axis=0)
-    is_behind = is_met & (parameters[COSINE][n] * own < 0.0) & (room > ROOM * lattice.dimension * float(lattice.cs2))
+    room /= lattice.dimension * float(lattice.cs2)
+    is_behind = is_met & (parameters[COSINE][n] * own < 0.0) & (room > ROOM)
     gradient = np.where(is_met, meeting, gradient)
     gradient = np.where(is_behind, _raised(gradient, wall, parameters[COSINE][n].astype(float)), gradient)
-    size = np.linalg.norm(gradient, axis=0)
+    size, is_whole = np.linalg.norm(gradient, axis=0), room > ALL_THERE
+    gradient = np.where(is_whole & (size > FLAT), _straight(gradient, size, own), gradient)
+    size = np.where(is_whole & (size > FLAT), np.linalg.norm(gradient, axis=0), size)
     is_flat = size <= FLAT
-    for name, component in zip(NORMAL, gradient, strict=True):
-        parameters[name][n] = np.where(is_flat, NO_NORMAL, component / np.where(is_flat, 1.0, size))
-    steepness = np.where(is_flat, 0.0, STEEPENED * (1.0 - own * own) / (1.0 + own * own) ** 2 * size)
+    normal = gradient / np.where(is_flat, 1.0, size)
+    for name, component in zip(NORMAL, normal, strict=True):
+        parameters[name][n] = np.where(is_flat, NO_NORMAL, component)
+    rise = np.where(is_known, _sharper(np.where(is_known, beside, 0.0)) - _sharper(own), 0.0)
+    rises = np.einsum("k,ka,kn->an", lattice.w[1:], lattice.c[1:], rise)
+    whole = 0.5 / float(lattice.cs2) * (rises * normal).sum(axis=0)
+    steepness = 0.5 * STEEPENED * _sharper_terms()[0] * (1.0 - own * own) ** SHARPENED * size
+    steepness = np.where(is_flat, 0.0, np.maximum(np.where(is_whole, whole, steepness), LEAST_STEEPNESS))
     parameters[STEEPNESS][n] = steepness
     parameters[INTERFACE][n] = STEEP * (steepness > 0.0) + ORIENTED * ~is_flat
     for name in (STRENGTH, *DRIFT):
@@ -183,13 +255,15 @@ def _differences_node(lattice, precision, jit, wider_phase: int, wall_at):
     """Node function ``(neighbours, n, own, had_none, parameters)``: whether a node without a normal, ``had_none``, is
     so far from all interfaces that no difference of psi counts, the normal of the wall that ``wall_at(n, own,
     parameters)`` reads, and, if not, weighted sums over the neighbours that are there of vector times difference of
-    psi, of squares of the vector's components, and of their products. ``own`` is psi of the node.
+    psi, of squares of the vector's components, of their products, and of vector times difference of g. ``own`` is psi
+    of the node.
 
     All is read before anything depends on a neighbour.
     """
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
     zero, nowhere, least = real(0), real(NOWHERE), real(0.99 * FLAT / math.sqrt(3.0))
+    sharper, nothing = _sharper_node(precision, jit), (zero,) * 12
 
     def sums(neighbours, n, own, had_none, parameters):
         beside = [zero] * count
@@ -202,8 +276,9 @@ def _differences_node(lattice, precision, jit, wider_phase: int, wall_at):
                 if beside[k] < nowhere:
                     most = max(most, abs(beside[k] - own))
             if most < least:
-                return True, wall, (zero, zero, zero, zero, zero, zero, zero, zero, zero)
+                return True, wall, nothing
         gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
+        rise_x, rise_y, rise_z, here = zero, zero, zero, sharper(own)
         for k in range(count):
             if beside[k] < nowhere:
                 rise = w[k + 1] * (beside[k] - own)
@@ -216,7 +291,11 @@ def _differences_node(lattice, precision, jit, wider_phase: int, wall_at):
                 xy += w[k + 1] * cx[k + 1] * cy[k + 1]
                 xz += w[k + 1] * cx[k + 1] * cz[k + 1]
                 yz += w[k + 1] * cy[k + 1] * cz[k + 1]
-        return False, wall, (gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz)
+                rise = w[k + 1] * (sharper(beside[k]) - here)
+                rise_x += cx[k + 1] * rise
+                rise_y += cy[k + 1] * rise
+                rise_z += cz[k + 1] * rise
+        return False, wall, (gx, gy, gz, wide_x, wide_y, wide_z, xy, xz, yz, rise_x, rise_y, rise_z)
 
     return jit(unroll(sums))
 
@@ -238,7 +317,9 @@ def _wall_node(precision, jit, at):
 def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
-    flat, share, least_width, steepened = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(STEEPENED)
+    flat, share, least_width, least_steep = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(LEAST_STEEPNESS)
+    steepened, all_there = real(0.5 * STEEPENED * _sharper_terms()[0]), real(ALL_THERE * lattice.dimension / 3.0)
+    straight = _straight_node(precision, jit)
     none, raised = real(NO_NORMAL), _raised_node(precision, jit)
     half_sharpness, room = real(0.5 * SHARPNESS), real(ROOM * lattice.dimension * float(lattice.cs2))
     steepness, strength, cosine, wider_phase = (at[name] for name in (STEEPNESS, STRENGTH, COSINE, WIDER_PHASE))
@@ -251,7 +332,7 @@ def _orient_node(lattice, precision, jit, at):
         is_flat, (wx, wy, wz), summed = sums(neighbours, n, own, had_none, parameters)
         if is_flat:
             return
-        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz = summed
+        sx, sy, sz, wide_x, wide_y, wide_z, xy, xz, yz, rise_x, rise_y, rise_z = summed
         width_x, width_y, width_z = max(wide_x, least_width), max(wide_y, least_width), max(wide_z, least_width)
         per = one / (width_x * width_y * width_z)
         gx, gy, gz = per * sx * width_y * width_z, per * sy * width_x * width_z, per * sz * width_x * width_y
@@ -269,14 +350,22 @@ def _orient_node(lattice, precision, jit, at):
                 gz = ez + per_width * (sz - xz * ex - yz * ey - wide_z * ez)
                 if cosine_there * own < zero and wide_x + wide_y + wide_z > room:
                     gx, gy, gz = raised((gx, gy, gz), (wx, wy, wz), cosine_there)
-        size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
+        size, is_whole = real(math.sqrt(gx * gx + gy * gy + gz * gz)), wide_x + wide_y + wide_z > all_there
+        if is_whole and size > flat:
+            gx, gy, gz = straight(gx, gy, gz, size, own)
+            size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
         if had_none and size <= flat:
             return  # what would be written is there
         nx, ny, nz, steep = none, none, none, zero
         if size > flat:
-            per, narrowed = one / size, one / (one + own * own)
+            per = one / size
             nx, ny, nz = gx * per, gy * per, gz * per
-            steep = steepened * (one - own * own) * narrowed * narrowed * size
+            if is_whole:
+                steep = limit * per_width * (rise_x * nx + rise_y * ny + rise_z * nz)
+            else:
+                s = one - own * own
+                steep = steepened * s * (s * s) * (s * s * (s * s)) * size
+            steep = max(steep, least_steep)
         is_steep = steep > zero
         if not is_steep:
             parameters[strength][n] = zero
@@ -370,7 +459,9 @@ def _draw(neighbours, n, lattice, parameters):
     at_wall = sine * ahead - cosine * wall
     beyond = is_met & (beside[0] > NO_NORMAL)
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
-    is_known = beyond | (beside[0] < NO_NORMAL)
+    is_behind = is_met & (cosine * parameters[PHASE][n] < 0.0)
+    is_other = is_behind & ((beside * ahead[:, None]).sum(axis=0) < 0.0)
+    is_known = beyond | ((beside[0] < NO_NORMAL) & ~is_other)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
     phase = np.clip(parameters[PHASE][n], -1.0, 1.0)
     c, w = lattice.c[1:], np.where(beyond, 3.0 * lattice.w[1:, None], 0.0)
@@ -441,8 +532,8 @@ def _seen_node(lattice, precision, jit):
 
 
 def _divergence_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, n, own_x, own_y, own_z, wall, cosine, parameters)``: a rise and a width, whose ratio
-    is the divergence of the normal. Walls come behind the sums, so that no neighbour waits for what is read of them."""
+    """Node function ``(neighbours, n, own_x, own_y, own_z, wall, cosine, phase, parameters)``: a rise and a width,
+    whose ratio is the divergence of the normal."""
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
     zero, half, one, two = real(0), real(0.5), real(1), real(2)
@@ -450,14 +541,17 @@ def _divergence_node(lattice, precision, jit, at):
     told_by = tuple(int(np.flatnonzero(vector)[0]) for vector in lattice.c[1:])  # so that no other component is read
     x, y, z = (at[name] for name in NORMAL)
     at_wall, seen_beside = _at_wall_node(precision, jit), _seen_node(lattice, precision, jit)
-    (bend_x, bend_y, bend_z), phase, twice = (at[name] for name in BEND), at[PHASE], real(2.0 / SHARPNESS)
+    (bend_x, bend_y, bend_z), twice = (at[name] for name in BEND), real(2.0 / SHARPNESS)
 
-    def divergence(neighbours, n, own_x, own_y, own_z, wall, cosine_there, parameters):
+    def divergence(neighbours, n, own_x, own_y, own_z, wall, cosine_there, of_node, parameters):
         gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
         fx, fy, fz, xx, yy, zz, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
+        is_met, ahead, cosine, sine = at_wall(own_x, own_y, own_z, wall, cosine_there)
+        is_behind = is_met and cosine_there * of_node < zero
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
-            if (nx, ny, nz)[told_by[k]] < none:
+            is_other = is_behind and nx * ahead[0] + ny * ahead[1] + nz * ahead[2] < zero
+            if (nx, ny, nz)[told_by[k]] < none and not is_other:
                 gx += w[k + 1] * cx[k + 1] * (nx - own_x)
                 gy += w[k + 1] * cy[k + 1] * (ny - own_y)
                 gz += w[k + 1] * cz[k + 1] * (nz - own_z)
@@ -474,7 +568,6 @@ def _divergence_node(lattice, precision, jit, at):
                 xy += w[k + 1] * cx[k + 1] * cy[k + 1]
                 xz += w[k + 1] * cx[k + 1] * cz[k + 1]
                 yz += w[k + 1] * cy[k + 1] * cz[k + 1]
-        is_met, ahead, cosine, sine = at_wall(own_x, own_y, own_z, wall, cosine_there)
         seen, bent = one, zero
         if is_met:
             gx += two * fx * (sine * ahead[0] - cosine * wall[0] - own_x)
@@ -483,7 +576,7 @@ def _divergence_node(lattice, precision, jit, at):
             wide_x += xx
             wide_y += yy
             wide_z += zz
-            apart, into = twice * parameters[phase][n], (xx, yy, zz, xy, xz, yz)
+            apart, into = twice * of_node, (xx, yy, zz, xy, xz, yz)
             seen, bent = seen_beside((fx, fy, fz), into, wall, ahead, cosine, sine, apart)
             seen = max(seen, half)
             bx, by, bz = parameters[bend_x][n], parameters[bend_y][n], parameters[bend_z][n]
@@ -516,7 +609,8 @@ def _draw_node(lattice, precision, jit, at):
         steep, of_node = parameters[steepness][n], parameters[phase][n]
         own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
         wall = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
-        rise, width = divergence(neighbours, n, own_x, own_y, own_z, wall, parameters[cosine][n], parameters)
+        angle = parameters[cosine][n]
+        rise, width = divergence(neighbours, n, own_x, own_y, own_z, wall, angle, of_node, parameters)
         carried = max(width - reach * distance(of_node) * rise, half * width)
         dx, dy, dz = drift(neighbours, n, own_x, own_y, own_z, parameters)
         parameters[strength][n] = -parameters[tension] * steep * rise / carried
