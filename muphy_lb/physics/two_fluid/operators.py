@@ -84,6 +84,8 @@ ALL_THERE = 0.99
 """Share of the links, by weight and length squared, above which none is missing."""
 ALONG = 0.1
 """Share of the gradient along a wall, below which the interface does not meet the wall."""
+FACING = -0.01
+"""Product of normals along a wall below which they belong to interfaces that face each other."""
 ROOM = 0.55
 """Share of the links, by weight and length squared, of which more lead to nodes where no surface may lie flatter on a
 wall than the contact angle: more than in corners and in pores of a voxel, where that drives oscillations."""
@@ -459,8 +461,7 @@ def _draw(neighbours, n, lattice, parameters):
     at_wall = sine * ahead - cosine * wall
     beyond = is_met & (beside[0] > NO_NORMAL)
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
-    is_behind = is_met & (cosine * parameters[PHASE][n] < 0.0)
-    is_other = is_behind & ((beside * ahead[:, None]).sum(axis=0) < 0.0)
+    is_other = (cosine * parameters[PHASE][n] < 0.0) & ((beside * tangent[:, None]).sum(axis=0) < FACING)
     is_known = beyond | ((beside[0] < NO_NORMAL) & ~is_other)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
     phase = np.clip(parameters[PHASE][n], -1.0, 1.0)
@@ -537,7 +538,7 @@ def _divergence_node(lattice, precision, jit, at):
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
     zero, half, one, two = real(0), real(0.5), real(1), real(2)
-    least_width, none = real(LEAST_WIDTH), real(NO_NORMAL)
+    least_width, none, facing = real(LEAST_WIDTH), real(NO_NORMAL), real(FACING)
     told_by = tuple(int(np.flatnonzero(vector)[0]) for vector in lattice.c[1:])  # so that no other component is read
     x, y, z = (at[name] for name in NORMAL)
     at_wall, seen_beside = _at_wall_node(precision, jit), _seen_node(lattice, precision, jit)
@@ -546,12 +547,13 @@ def _divergence_node(lattice, precision, jit, at):
     def divergence(neighbours, n, own_x, own_y, own_z, wall, cosine_there, of_node, parameters):
         gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
         fx, fy, fz, xx, yy, zz, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
-        is_met, ahead, cosine, sine = at_wall(own_x, own_y, own_z, wall, cosine_there)
-        is_behind = is_met and cosine_there * of_node < zero
+        tx, ty, tz = zero, zero, zero
+        if cosine_there * of_node < zero:
+            up = own_x * wall[0] + own_y * wall[1] + own_z * wall[2]
+            tx, ty, tz = own_x - up * wall[0], own_y - up * wall[1], own_z - up * wall[2]
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
-            is_other = is_behind and nx * ahead[0] + ny * ahead[1] + nz * ahead[2] < zero
-            if (nx, ny, nz)[told_by[k]] < none and not is_other:
+            if (nx, ny, nz)[told_by[k]] < none and nx * tx + ny * ty + nz * tz >= facing:
                 gx += w[k + 1] * cx[k + 1] * (nx - own_x)
                 gy += w[k + 1] * cy[k + 1] * (ny - own_y)
                 gz += w[k + 1] * cz[k + 1] * (nz - own_z)
@@ -568,6 +570,7 @@ def _divergence_node(lattice, precision, jit, at):
                 xy += w[k + 1] * cx[k + 1] * cy[k + 1]
                 xz += w[k + 1] * cx[k + 1] * cz[k + 1]
                 yz += w[k + 1] * cy[k + 1] * cz[k + 1]
+        is_met, ahead, cosine, sine = at_wall(own_x, own_y, own_z, wall, cosine_there)
         seen, bent = one, zero
         if is_met:
             gx += two * fx * (sine * ahead[0] - cosine * wall[0] - own_x)
