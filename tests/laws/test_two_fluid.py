@@ -565,6 +565,14 @@ def test_pores_without_room_for_an_interface_are_told(height, is_told):
     assert bool(told) is is_told and all("100% of the pores are at most 3 voxels wide" in text for text in told)
 
 
+@pytest.mark.parametrize(("radius", "is_told"), [(5.9, True), (6.0, False)])
+def test_a_drop_that_is_pure_nowhere_is_told(radius, is_told):
+    second = {"second": [{"centre_m": [8.0, 8.0, 0.0], "radius_m": radius}]}
+    solver = Solver(case_from_dict(merged(FLOW, {"geometry": channel(16, 16), "two_fluid": second})))
+    told = [text for physics in solver.physics for text in physics.warnings()]
+    assert bool(told) is is_told and all(f"a radius of {radius:g} voxels" in text for text in told)
+
+
 def test_pores_without_room_are_counted_in_the_rock_alone():
     """Reservoirs have room: here 72 of 84 nodes."""
     pores = np.zeros((1, 6, 12), dtype=np.int64)
