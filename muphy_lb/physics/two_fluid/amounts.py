@@ -41,7 +41,6 @@ from muphy_lb.physics.two_fluid.operators import (
     NORMAL,
     PHASE,
     SECOND,
-    SHARPNESS,
     WIDER_PHASE,
     axis_links,
     known_node,
@@ -49,6 +48,7 @@ from muphy_lb.physics.two_fluid.operators import (
     root_node,
     wider,
 )
+from muphy_lb.physics.two_fluid.profile import SHARPNESS
 
 UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
 """Of which a full node has so many; an amount is an integer of as many bits as the real numbers have."""

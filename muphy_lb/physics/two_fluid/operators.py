@@ -10,8 +10,8 @@ phi / (1 + sqrt(1 - phi^2)): it is twice as wide as phi, so that curvatures of e
 interface and not by 3 %. k belongs to the surface through the node, K to the interface at the distance d, if both have
 one centre. g rises from -1 to 1 with dg / dpsi ~ (1 - psi^2)^7, over less than phi: K counts where phi is near 0, and
 not where surfaces of equal phase of two interfaces meet. Differences of g leave the pressure the whole jump, and are
-balanced by differences of the pressure on the same lattice. Those of psi = tanh(b d) across planes lie beside their
-normals by what fifth derivatives and sixth moments of D2Q9 and D3Q19 have (others: in part), from which n is freed:
+balanced by differences of the pressure on the same lattice. Differences of psi = tanh(b d) across planes lie beside
+their normals by what fifth derivatives and sixth moments of D2Q9 and D3Q19 have (others: in part), which n is freed of:
 
     grad_a psi = |grad psi| n_a [1 + a n_a^2 (10 / 3 - 4 n_a^2) + ...],   a = b^4 (16 - 120 psi^2 (1 - psi^2)) / 120
 
@@ -48,6 +48,15 @@ from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import MOMENTUM_FIELDS, Operator
 from muphy_lb.operators.operator import constants, named
 from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.two_fluid.profile import (
+    SHARPENED,
+    SHARPNESS,
+    sharper,
+    sharper_node,
+    sharper_terms,
+    straight,
+    straight_node,
+)
 
 FIRST, SECOND, MIXING = "first", "second", "mixing"
 NEW_FIRST, NEW_SECOND, NEW_MIXING = "new_first", "new_second", "new_mixing"
@@ -64,8 +73,6 @@ NO_NORMAL = 4.0
 interface meets."""
 NO_NODE = 5.0
 """Each component of the normal where there is no node."""
-SHARPNESS = 0.7
-"""beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
 PURE = 1e-4
 """What 1 less the size of the phase is raised by, where the distance from the interface follows from it."""
 APART = math.pi**2 / (12.0 * SHARPNESS)
@@ -75,8 +82,6 @@ FASTEST_DRIFT = 0.05
 """Largest relative velocity of both fluids [voxels a step], below which amounts stay positive."""
 FLAT = 1.5e-3
 """Length of the gradient of psi below which there is no interface."""
-SHARPENED = 7
-"""Power of 1 - psi^2 by which g rises."""
 STEEPENED = 1.0333
 """Slope of psi over its differences on a lattice beside walls, where g has no differences, so that the pressure of the
 tension is that of the whole jump: by sums across plane interfaces at any angle and place, within 3e-4."""
@@ -137,57 +142,6 @@ def _root(phase: np.ndarray) -> np.ndarray:
     return np.sqrt(np.maximum(1.0 - phase * phase, 0.0))
 
 
-def _sharper_terms() -> list[float]:
-    """Factors of the odd powers of psi in g."""
-    terms = [(-1) ** k * math.comb(SHARPENED, k) / (2 * k + 1) for k in range(SHARPENED + 1)]
-    return [term / sum(terms) for term in terms]
-
-
-def _sharper(psi):
-    """g, of numbers or arrays."""
-    square, found = psi * psi, 0.0
-    for term in reversed(_sharper_terms()):
-        found = found * square + term
-    return found * psi
-
-
-def _sharper_node(precision, jit):
-    """Node function ``(psi)`` of :func:`_sharper`."""
-    c0, c1, c2, c3, c4, c5, c6, c7 = (precision.real(term) for term in _sharper_terms())
-
-    def sharper(psi):
-        x = psi * psi
-        return psi * (c0 + x * (c1 + x * (c2 + x * (c3 + x * (c4 + x * (c5 + x * (c6 + x * c7)))))))
-
-    return jit(sharper)
-
-
-def _straight(gradient, size, psi):
-    """Gradients of psi without what differences across planes add along the axes: (3, n), of the size (n,)."""
-    s, along = 1.0 - psi * psi, (gradient / np.where(size > 0.0, size, 1.0)) ** 2
-    beside = (0.5 * SHARPNESS) ** 4 / 120.0 * (16.0 - 120.0 * s * (1.0 - s))
-    return gradient * (1.0 - beside * along * (10.0 / 3.0 - 4.0 * along))
-
-
-def _straight_node(precision, jit):
-    """Node function ``(gx, gy, gz, size, psi)`` of :func:`_straight`."""
-    real = precision.real
-    one, four, ten_thirds, of_size = (real(x) for x in (1.0, 4.0, 10.0 / 3.0, (0.5 * SHARPNESS) ** 4 / 120.0))
-    first, second = real(16.0), real(120.0)
-
-    def straight(gx, gy, gz, size, psi):
-        s, per = one - psi * psi, one / (size * size)
-        beside = of_size * (first - second * s * (one - s))
-        x, y, z = gx * gx * per, gy * gy * per, gz * gz * per
-        return (
-            gx * (one - beside * x * (ten_thirds - four * x)),
-            gy * (one - beside * y * (ten_thirds - four * y)),
-            gz * (one - beside * z * (ten_thirds - four * z)),
-        )
-
-    return jit(straight)
-
-
 def _orient(neighbours, n, lattice, parameters):
     own, beside = (parameters[WIDER_PHASE][at].astype(float) for at in (n, neighbours))
     is_known = beside < NOWHERE
@@ -208,16 +162,16 @@ def _orient(neighbours, n, lattice, parameters):
     gradient = np.where(is_met, meeting, gradient)
     gradient = np.where(is_behind, _raised(gradient, wall, parameters[COSINE][n].astype(float)), gradient)
     size, is_whole = np.linalg.norm(gradient, axis=0), room > ALL_THERE
-    gradient = np.where(is_whole & (size > FLAT), _straight(gradient, size, own), gradient)
+    gradient = np.where(is_whole & (size > FLAT), straight(gradient, size, own), gradient)
     size = np.where(is_whole & (size > FLAT), np.linalg.norm(gradient, axis=0), size)
     is_flat = size <= FLAT
     normal = gradient / np.where(is_flat, 1.0, size)
     for name, component in zip(NORMAL, normal, strict=True):
         parameters[name][n] = np.where(is_flat, NO_NORMAL, component)
-    rise = np.where(is_known, _sharper(np.where(is_known, beside, 0.0)) - _sharper(own), 0.0)
+    rise = np.where(is_known, sharper(np.where(is_known, beside, 0.0)) - sharper(own), 0.0)
     rises = np.einsum("k,ka,kn->an", lattice.w[1:], lattice.c[1:], rise)
     whole = 0.5 / float(lattice.cs2) * (rises * normal).sum(axis=0)
-    steepness = 0.5 * STEEPENED * _sharper_terms()[0] * (1.0 - own * own) ** SHARPENED * size
+    steepness = 0.5 * STEEPENED * sharper_terms()[0] * (1.0 - own * own) ** SHARPENED * size
     steepness = np.where(is_flat, 0.0, np.maximum(np.where(is_whole, whole, steepness), LEAST_STEEPNESS))
     parameters[STEEPNESS][n] = steepness
     parameters[INTERFACE][n] = STEEP * (steepness > 0.0) + ORIENTED * ~is_flat
@@ -265,7 +219,7 @@ def _differences_node(lattice, precision, jit, wider_phase: int, wall_at):
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
     zero, nowhere, least = real(0), real(NOWHERE), real(0.99 * FLAT / math.sqrt(3.0))
-    sharper, nothing = _sharper_node(precision, jit), (zero,) * 12
+    sharper, nothing = sharper_node(precision, jit), (zero,) * 12
 
     def sums(neighbours, n, own, had_none, parameters):
         beside = [zero] * count
@@ -320,8 +274,8 @@ def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
     flat, share, least_width, least_steep = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(LEAST_STEEPNESS)
-    steepened, all_there = real(0.5 * STEEPENED * _sharper_terms()[0]), real(ALL_THERE * lattice.dimension / 3.0)
-    straight = _straight_node(precision, jit)
+    steepened, all_there = real(0.5 * STEEPENED * sharper_terms()[0]), real(ALL_THERE * lattice.dimension / 3.0)
+    straight = straight_node(precision, jit)
     none, raised = real(NO_NORMAL), _raised_node(precision, jit)
     half_sharpness, room = real(0.5 * SHARPNESS), real(ROOM * lattice.dimension * float(lattice.cs2))
     steepness, strength, cosine, wider_phase = (at[name] for name in (STEEPNESS, STRENGTH, COSINE, WIDER_PHASE))
