@@ -274,7 +274,7 @@ def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
     flat, share, least_width, least_steep = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(LEAST_STEEPNESS)
-    steepened, all_there = real(0.5 * STEEPENED * sharper_terms()[0]), real(ALL_THERE * lattice.dimension / 3.0)
+    all_there, steep_of = real(ALL_THERE * lattice.dimension / 3.0), _steep_node(precision, jit)
     straight = straight_node(precision, jit)
     none, raised = real(NO_NORMAL), _raised_node(precision, jit)
     half_sharpness, room = real(0.5 * SHARPNESS), real(ROOM * lattice.dimension * float(lattice.cs2))
@@ -316,12 +316,8 @@ def _orient_node(lattice, precision, jit, at):
         if size > flat:
             per = one / size
             nx, ny, nz = gx * per, gy * per, gz * per
-            if is_whole:
-                steep = limit * per_width * (rise_x * nx + rise_y * ny + rise_z * nz)
-            else:
-                s = one - own * own
-                steep = steepened * s * (s * s) * (s * s * (s * s)) * size
-            steep = max(steep, least_steep)
+            steep = limit * per_width * (rise_x * nx + rise_y * ny + rise_z * nz)
+            steep = max(steep if is_whole else steep_of(own, size), least_steep)
         is_steep = steep > zero
         if not is_steep:
             parameters[strength][n] = zero
@@ -335,6 +331,17 @@ def _orient_node(lattice, precision, jit, at):
         parameters[steepness][n] = steep
 
     return jit(orient)
+
+
+def _steep_node(precision, jit):
+    """Node function ``(psi, size)``: half the slope of g along the normal, by that of psi in differences."""
+    one, steepened = precision.real(1), precision.real(0.5 * STEEPENED * sharper_terms()[0])
+
+    def steep(psi, size):
+        s = one - psi * psi
+        return steepened * s * (s * s) * (s * s * (s * s)) * size
+
+    return jit(steep)
 
 
 def _raised_node(precision, jit):
