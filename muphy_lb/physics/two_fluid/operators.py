@@ -589,8 +589,8 @@ def _draw_node(lattice, precision, jit, at):
         wall = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
         angle = parameters[cosine][n]
         rise, width, is_whole = divergence(neighbours, n, own_x, own_y, own_z, wall, angle, of_node, parameters)
-        rise_x, rise_y, rise_z = rises(neighbours, parameters)
         if is_whole:
+            rise_x, rise_y, rise_z = rises(neighbours, parameters)
             steep = per_width * (rise_x * own_x + rise_y * own_y + rise_z * own_z)
         carried = max(width - reach * distance(of_node) * rise, half * width)
         dx, dy, dz = drift(neighbours, n, own_x, own_y, own_z, parameters)
@@ -609,4 +609,5 @@ DRAW = Operator(
     named(
         PHASE, WIDER_PHASE, STEEPNESS, STRENGTH, TENSION, COSINE, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL, *BEND
     ),
+    registers=64,  # the compiler takes 66, with which three blocks run at a time for four
 )
