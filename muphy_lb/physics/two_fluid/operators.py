@@ -97,9 +97,9 @@ wall than the contact angle: more than in corners and in pores of a voxel, where
 TRACE = 0.1
 """sqrt(1 - phi^2) below which a fluid is dissolved in the other one, and walls are not wetted by it: it would gather
 there."""
-TENSE = 0.9375
-"""Size of psi from which on there is no tension, and fluids do not slide past each other: g has no slope there, and
-phi is 0.998."""
+BEYOND, UNSETTLED = 0.9375, 0.05
+"""Size of psi from which on there is no tension, and fluids do not slide past each other, since g has no slope there
+and phi is 0.998; and length of its gradient from which on there is, since it has not yet the profile of an interface."""
 LEAST_WIDTH = 1e-3
 """Below every sum of weights of a derivative, where there is a neighbour along its axis."""
 
@@ -168,7 +168,7 @@ def _orient(neighbours, n, lattice, parameters):
     normal = np.where(room > ALL_THERE, straight(normal, own), normal)
     for name, component in zip(NORMAL, normal, strict=True):
         parameters[name][n] = np.where(is_flat, NO_NORMAL, component)
-    is_steep = ~is_flat & (np.abs(own) < TENSE)
+    is_steep = ~is_flat & ((np.abs(own) < BEYOND) | (size > UNSETTLED))
     steepness = 0.5 * STEEPENED * sharper_terms()[0] * (1.0 - own * own) ** SHARPENED * size
     parameters[STEEPNESS][n] = np.where(is_steep, steepness, parameters[STEEPNESS][n])
     parameters[INTERFACE][n] = STEEP * is_steep + ORIENTED * ~is_flat
@@ -263,7 +263,8 @@ def _wall_node(precision, jit, at):
 def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
-    flat, share, least_width, tense = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(TENSE)
+    flat, share, least_width = real(FLAT), real(ALONG), real(LEAST_WIDTH)
+    outside, unsettled = real(BEYOND), real(UNSETTLED)
     all_there, steep_of = real(ALL_THERE * lattice.dimension / 3.0), _steep_node(precision, jit)
     straight = straight_node(precision, jit)
     none, raised = real(NO_NORMAL), _raised_node(precision, jit)
@@ -306,7 +307,7 @@ def _orient_node(lattice, precision, jit, at):
             nx, ny, nz = gx * per, gy * per, gz * per
             if wide_x + wide_y + wide_z > all_there:
                 nx, ny, nz = straight(nx, ny, nz, own)
-            if abs(own) < tense:
+            if abs(own) < outside or size > unsettled:
                 found |= STEEP
                 parameters[steepness][n] = steep_of(own, size)
         if had & STEEP and not found & STEEP:
