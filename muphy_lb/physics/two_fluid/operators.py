@@ -99,7 +99,7 @@ TRACE = 0.1
 there."""
 BEYOND, UNSETTLED = 0.9375, 0.05
 """Size of psi from which on there is no tension, and fluids do not slide past each other, since g has no slope there
-and phi is 0.998; and length of its gradient from which on there is, since it has not yet the profile of an interface."""
+and phi is 0.998; and length of its gradient from which on there is: that is no interface at rest yet."""
 LEAST_WIDTH = 1e-3
 """Below every sum of weights of a derivative, where there is a neighbour along its axis."""
 
