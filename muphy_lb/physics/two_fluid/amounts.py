@@ -45,10 +45,8 @@ from muphy_lb.physics.two_fluid.operators import (
     axis_links,
     known_node,
     normal_or_0,
-    root_node,
-    wider,
 )
-from muphy_lb.physics.two_fluid.profile import SHARPNESS
+from muphy_lb.physics.two_fluid.profile import SHARPNESS, root_node, wider
 
 UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
 """Of which a full node has so many; an amount is an integer of as many bits as the real numbers have."""

@@ -49,11 +49,11 @@ from muphy_lb.operators import MOMENTUM_FIELDS, Operator
 from muphy_lb.operators.operator import constants, named
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.two_fluid.profile import (
-    SHARPENED,
     SHARPNESS,
     sharper,
     sharper_node,
-    sharper_terms,
+    steep,
+    steep_node,
     straight,
     straight_node,
 )
@@ -82,9 +82,6 @@ FASTEST_DRIFT = 0.05
 """Largest relative velocity of both fluids [voxels a step], below which amounts stay positive."""
 FLAT = 1.5e-3
 """Length of the gradient of psi below which there is no interface."""
-STEEPENED = 1.0333
-"""Slope of psi over its differences on a lattice beside walls, where g has no differences, so that the pressure of the
-tension is that of the whole jump: by sums across plane interfaces at any angle and place, within 3e-4."""
 ALL_THERE = 0.99
 """Share of the links, by weight and length squared, above which none is missing."""
 ALONG = 0.1
@@ -133,16 +130,6 @@ def _slope(difference: np.ndarray, is_known: np.ndarray, axis: int, lattice: Lat
     return rise / np.where(width > 0.0, width, 1.0)
 
 
-def wider(phase: np.ndarray) -> np.ndarray:
-    """psi = tanh(beta d / 2) of the phase tanh(beta d)."""
-    return phase / (1.0 + _root(phase))
-
-
-def _root(phase: np.ndarray) -> np.ndarray:
-    """sqrt(1 - phi^2)."""
-    return np.sqrt(np.maximum(1.0 - phase * phase, 0.0))
-
-
 def _orient(neighbours, n, lattice, parameters):
     own, beside = (parameters[WIDER_PHASE][at].astype(float) for at in (n, neighbours))
     is_known = beside < NOWHERE
@@ -169,8 +156,7 @@ def _orient(neighbours, n, lattice, parameters):
     for name, component in zip(NORMAL, normal, strict=True):
         parameters[name][n] = np.where(is_flat, NO_NORMAL, component)
     is_steep = ~is_flat & ((np.abs(own) < BEYOND) | (size > UNSETTLED))
-    steepness = 0.5 * STEEPENED * sharper_terms()[0] * (1.0 - own * own) ** SHARPENED * size
-    parameters[STEEPNESS][n] = np.where(is_steep, steepness, parameters[STEEPNESS][n])
+    parameters[STEEPNESS][n] = np.where(is_steep, steep(own, size), parameters[STEEPNESS][n])
     parameters[INTERFACE][n] = STEEP * is_steep + ORIENTED * ~is_flat
     for name in (STRENGTH, *DRIFT):
         parameters[name][n] = np.where(is_steep, parameters[name][n], 0.0)
@@ -196,12 +182,6 @@ def _drift(neighbours, n, normal, lattice, parameters) -> np.ndarray:
     rise *= APART / np.maximum((along**2).sum(axis=0), LEAST_WIDTH)
     drift = rise - (rise * normal).sum(axis=0) * normal
     return drift * FASTEST_DRIFT / np.maximum(np.linalg.norm(drift, axis=0), FASTEST_DRIFT)
-
-
-def root_node(precision, jit):
-    """Node function ``(phase)``: sqrt(1 - phi^2)."""
-    real, zero, one = precision.real, precision.real(0), precision.real(1)
-    return jit(lambda phase: real(math.sqrt(max(one - phase * phase, zero))))
 
 
 def _differences_node(lattice, precision, jit, wider_phase: int, wall_at):
@@ -265,7 +245,7 @@ def _orient_node(lattice, precision, jit, at):
     one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
     flat, share, least_width = real(FLAT), real(ALONG), real(LEAST_WIDTH)
     outside, unsettled = real(BEYOND), real(UNSETTLED)
-    all_there, steep_of = real(ALL_THERE * lattice.dimension / 3.0), _steep_node(precision, jit)
+    all_there, steep_of = real(ALL_THERE * lattice.dimension / 3.0), steep_node(precision, jit)
     straight = straight_node(precision, jit)
     none, raised = real(NO_NORMAL), _raised_node(precision, jit)
     half_sharpness, room = real(0.5 * SHARPNESS), real(ROOM * lattice.dimension * float(lattice.cs2))
@@ -321,17 +301,6 @@ def _orient_node(lattice, precision, jit, at):
         parameters[z][n] = nz
 
     return jit(orient)
-
-
-def _steep_node(precision, jit):
-    """Node function ``(psi, size)``: half the slope of g along the normal, by that of psi in differences."""
-    one, steepened = precision.real(1), precision.real(0.5 * STEEPENED * sharper_terms()[0])
-
-    def steep(psi, size):
-        s = one - psi * psi
-        return steepened * s * (s * s) * (s * s * (s * s)) * size
-
-    return jit(steep)
 
 
 def _raised_node(precision, jit):

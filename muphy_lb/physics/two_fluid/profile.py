@@ -3,10 +3,31 @@
 
 import math
 
+import numpy as np
+
 SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
 SHARPENED = 7
 """Power of 1 - psi^2 by which g rises."""
+STEEPENED = 1.0333
+"""Slope of psi over its differences on a lattice beside walls, where g has no differences, so that the pressure of the
+tension is that of the whole jump: by sums across plane interfaces at any angle and place, within 3e-4."""
+
+
+def wider(phase: np.ndarray) -> np.ndarray:
+    """psi = tanh(beta d / 2) of the phase tanh(beta d)."""
+    return phase / (1.0 + _root(phase))
+
+
+def _root(phase: np.ndarray) -> np.ndarray:
+    """sqrt(1 - phi^2)."""
+    return np.sqrt(np.maximum(1.0 - phase * phase, 0.0))
+
+
+def root_node(precision, jit):
+    """Node function ``(phase)``: sqrt(1 - phi^2)."""
+    real, zero, one = precision.real, precision.real(0), precision.real(1)
+    return jit(lambda phase: real(math.sqrt(max(one - phase * phase, zero))))
 
 
 def sharper_terms() -> list[float]:
@@ -32,6 +53,22 @@ def sharper_node(precision, jit):
         return psi * (c0 + x * (c1 + x * (c2 + x * (c3 + x * (c4 + x * (c5 + x * (c6 + x * c7)))))))
 
     return jit(sharper)
+
+
+def steep(psi, size):
+    """Half the slope of g along the normal, from psi and the length of its gradient in differences."""
+    return 0.5 * STEEPENED * sharper_terms()[0] * (1.0 - psi * psi) ** SHARPENED * size
+
+
+def steep_node(precision, jit):
+    """Node function ``(psi, size)`` of :func:`steep`."""
+    one, steepened = precision.real(1), precision.real(0.5 * STEEPENED * sharper_terms()[0])
+
+    def steep(psi, size):
+        s = one - psi * psi
+        return steepened * s * (s * s) * (s * s * (s * s)) * size
+
+    return jit(steep)
 
 
 def straight(normal, psi):
