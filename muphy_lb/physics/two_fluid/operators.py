@@ -10,8 +10,9 @@ phi / (1 + sqrt(1 - phi^2)): it is twice as wide as phi, so that curvatures of e
 interface and not by 3 %. k belongs to the surface through the node, K to the interface at the distance d, if both have
 one centre. g rises from -1 to 1 with dg / dpsi ~ (1 - psi^2)^7, over less than phi: K counts where phi is near 0, and
 not where surfaces of equal phase of two interfaces meet. Differences of g leave the pressure the whole jump, and are
-balanced by differences of the pressure on the same lattice; beside walls n.grad g is that of grad psi. Differences of psi = tanh(b d) across planes lie beside
-their normals by what fifth derivatives and sixth moments of D2Q9 and D3Q19 have (others: in part), which n is freed of:
+balanced by differences of the pressure on the same lattice; beside walls n.grad g follows from grad psi. Differences of
+psi = tanh(b d) across planes lie beside their normals by what fifth derivatives and sixth moments of D2Q9 and D3Q19
+have (others: in part), which n is freed of, to first order in a:
 
     grad_a psi = |grad psi| n_a [1 + a n_a^2 (10 / 3 - 4 n_a^2) + ...],   a = b^4 (16 - 120 psi^2 (1 - psi^2)) / 120
 
