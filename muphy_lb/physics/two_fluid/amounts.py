@@ -11,11 +11,11 @@ and for the second the same with N_b and -P_q; primes are at the other end of th
 (D2Q5) with a relaxation time of 1, which nothing needs to store, and a recolouring like that of Latva-Kokko, Rothman,
 Phys. Rev. E 71, 056702 (2005), with what is pressed apart by links: nothing crosses any link of an interface
 tanh(beta d), at any angle and place, plane or round, since s is by how much d rises along the link. n is the unit
-normal of the interface, towards the first fluid; 1 - n.n' is half of (c.n' - c.n)^2 / (1 - (c.n)^2), to second order in
-the curvature, and that power of c.n is taken for its series up to the fourth. In an interface
-the first fluid is by v = l (1 - n n).(n.grad) u faster than the second one, with l such that the flow of either is that
-beside a sharp interface; else a film would move with a core that is thinner. No link into a wall is crossed. Amounts
-are whole numbers of ``UNITS`` of a full node and every A_q is rounded to one, by the node that sends it and by the one
+normal of the interface, towards the first fluid; 1 - n.n' is half of (c.n' - c.n)^2 / (1 - (c.n)^2), to second order
+in the curvature; sinh is taken to first order in it, and for its series in c.(n + n') up to the fourth power. In an
+interface the first fluid is by v = l (1 - n n).(n.grad) u faster than the second one, with l such that the flow of
+either is that beside a sharp interface; else a film would move with a core that is thinner. No link into a wall is
+crossed. Amounts are whole numbers of ``UNITS`` of a full node and every A_q is rounded to one, by the node that sends it and by the one
 that it reaches alike: the amount of each fluid stays the same for ever, on any ranks.
 phi = (N_a - N_b) / (N_a + N_b) is exactly 1 or -1 in a pure fluid.
 """
