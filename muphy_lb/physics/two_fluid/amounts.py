@@ -15,8 +15,8 @@ normal of the interface, towards the first fluid; 1 - n.n' is half of (c.n' - c.
 in the curvature; sinh is taken to first order in it, and for its series in c.(n + n') up to the fourth power. In an
 interface the first fluid is by v = l (1 - n n).(n.grad) u faster than the second one, with l such that the flow of
 either is that beside a sharp interface; else a film would move with a core that is thinner. No link into a wall is
-crossed. Amounts are whole numbers of ``UNITS`` of a full node and every A_q is rounded to one, by the node that sends it and by the one
-that it reaches alike: the amount of each fluid stays the same for ever, on any ranks.
+crossed. Amounts are whole numbers of ``UNITS`` of a full node and every A_q is rounded to one, by the node that sends
+it and by the one that it reaches alike: the amount of each fluid stays the same for ever, on any ranks.
 phi = (N_a - N_b) / (N_a + N_b) is exactly 1 or -1 in a pure fluid.
 """
 
