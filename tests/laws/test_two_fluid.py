@@ -31,8 +31,9 @@ from muphy_lb.physics.two_fluid.start import exchanged, widest_pores
 from muphy_lb.physics.two_fluid.structure import euler_number, structure
 from muphy_lb.physics.two_fluid.walls import wall_normals
 from muphy_lb.run.solver import Solver
+from muphy_lb.validation.case import Settings
 from muphy_lb.validation.two_fluid.table import circle, contact_angle, interface
-from muphy_lb.validation.two_fluid.throats import in_corners
+from muphy_lb.validation.two_fluid.throats import _in_throat, in_corners
 from tests.laws.smallest import THROUGH, merged, smallest
 
 TENSION = 0.01
@@ -578,6 +579,14 @@ def test_pores_without_room_for_an_interface_are_told(height, is_told):
     assert bool(told) is is_told and all("100% of the pores are at most 3 voxels wide" in text for text in told)
 
 
+@pytest.mark.parametrize(("radius", "is_told"), [(5.9, True), (6.0, False)])
+def test_a_drop_that_is_pure_nowhere_is_told(radius, is_told):
+    second = {"second": [{"centre_m": [8.0, 8.0, 0.0], "radius_m": radius}]}
+    solver = Solver(case_from_dict(merged(FLOW, {"geometry": channel(16, 16), "two_fluid": second})))
+    told = [text for physics in solver.physics for text in physics.warnings()]
+    assert bool(told) is is_told and all(f"a radius of {radius:g} voxels" in text for text in told)
+
+
 def test_pores_without_room_are_counted_in_the_rock_alone():
     """Reservoirs have room: here 72 of 84 nodes."""
     pores = np.zeros((1, 6, 12), dtype=np.int64)
@@ -770,3 +779,21 @@ def test_momentum_does_not_go_to_and_fro_in_pores_of_a_voxel(tmp_path):
         solver.step(1)
         found.append(0.5 * np.abs(solver.velocity_m_s() - before).max())
     assert found[1] < 1.1 * found[0]
+
+
+@pytest.mark.night
+def test_a_drop_at_rest_is_stirred_less_than_normals_of_the_lattice_did():
+    """Differences of psi across planes lie 3e-4 beside their normals, which stirred drops of all radii by 1e-4."""
+    centre = 31.5
+    box = {"shape": "random_solid", "spacing_m": 1.0, "options": {"shape_zyx": [1, 64, 64], "porosity": 1.0}}
+    second = {"second": [{"centre_m": [centre, centre, 0.0], "radius_m": 16.0}], "interfacial_tension_n_m": 0.01}
+    flow = Solver(case_from_dict(merged(FLOW, {"geometry": box, "two_fluid": second})))
+    flow.step(10_000)
+    assert flow.health().max_speed * 0.1 / 0.01 < 0.6e-4
+
+
+@pytest.mark.night
+def test_oil_that_touches_walls_between_corners_on_few_voxels_stays():
+    """Where interfaces that face each other meet, their surfaces of equal phase counted as bent ones: 0.81."""
+    pressure, _ = _in_throat(Settings(backend="cpu"), 12, 20.0, in_corners(12, 6))
+    assert pressure < 0.77

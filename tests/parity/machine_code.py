@@ -67,8 +67,9 @@ def of_surface(capillarity):
 
 
 def of_two_fluids():
-    """The stages of two fluids."""
-    engine = Solver(smallest("two_fluid", compute={"precision": FP32.name})).engine
+    """The stages of two fluids, in space."""
+    in_space = {"lattice": {"name": D3Q19.name}, "geometry": {"options": {"width": 4}}}
+    engine = Solver(smallest("two_fluid", compute={"precision": FP32.name}, **in_space)).engine
     for stage in engine.model.stages:
         if stage.over == NODES and engine.model.kernel_of(stage) == "at_nodes" and ARRIVING not in stage.reads:
             kernel, ahead = composed(stage, stage.operators, None, None, (engine.model.lattice, FP32))

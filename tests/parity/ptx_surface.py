@@ -61,8 +61,10 @@ def composed(stage, operators, arriving, stored, how):
         tables.append(WORDS)
     at = stage_skeletons.at_node(operators, arriving, stored, n_neighbours, lattice, precision)
     registers = operators[0].registers if precision is FP32 else None
-    if stage.where:
+    if stage.where and stage.where.among:
         return stage_skeletons.over_chosen(at, registers), (types.Tuple(tables), CANDIDATES)
+    if stage.where:
+        return stage_skeletons.over_words(at, registers), (types.Tuple(tables), WORDS, types.uint32, *RANGE)
     return stage_skeletons.over_range(at, registers), (types.Tuple(tables), *RANGE)
 
 

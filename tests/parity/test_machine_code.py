@@ -22,9 +22,9 @@ SIZES = {
     "tension, contact-angle": (15_900, 128),
     "exchange, contact-angle": (16_750, 168),
     "completion, contact-angle": (5_000, 168),
-    "amounts, two fluids": (720, 56),
-    "normal, two fluids": (690, 40),
-    "tension, two fluids": (1_080, 64),
+    "amounts, two fluids": (950, 56),
+    "normal, two fluids": (920, 40),
+    "tension, two fluids": (2_000, 64),
 }
 """Instructions, and most registers, of kernels in single precision for compute capability 9.0 (2026-11-30)."""
 

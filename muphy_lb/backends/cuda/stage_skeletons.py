@@ -325,17 +325,16 @@ def over_chosen(at, registers: int | None = None):
 
 
 @cache
-def over_words(at):
+def over_words(at, registers: int | None = None):
     """The same for the chosen ones of a range, which the threads of a block share, each with 16 nodes to look at."""
 
-    @kernel_jit
     def kernel(tables, words, mask, first, last, values):
         nodes = cuda.shared.array(NODES_PER_BLOCK, np.uint32)
         n_chosen = chosen_of_block(words, mask, first, last, nodes)
         for i in range(cuda.threadIdx.x, n_chosen, cuda.blockDim.x):
             at(tables, nodes[i], values)
 
-    return kernel
+    return kernel_jit(kernel, registers)
 
 
 @cache

@@ -3,18 +3,20 @@
 A node holds N_a of the first fluid and N_b of the second one. The amount that leaves it along an axis is,
 for the first,
 
-    A_q = w [N_a (1 + c.u / cs2) + P_q],   P_q = [sinh(beta c.(n + n') / 2) + c.(v + v') / (2 cs2)] sqrt(M M'),
+    A_q = w [N_a (1 + c.u / cs2) + P_q],   P_q = [sinh(beta s) + c.(v + v') / (2 cs2)] sqrt(M M'),
 
-M = N_a N_b / (N_a + N_b),
+M = N_a N_b / (N_a + N_b),   s = c.(n + n') / (1 + n.n'),
 
 and for the second the same with N_b and -P_q; primes are at the other end of the link. They are populations of D3Q7
 (D2Q5) with a relaxation time of 1, which nothing needs to store, and a recolouring like that of Latva-Kokko, Rothman,
-Phys. Rev. E 71, 056702 (2005), with what is pressed apart by links: nothing crosses any link of a plane interface
-tanh(beta d), at any angle and place. n is the unit normal of the interface, towards the first fluid. In an interface
-the first fluid is by v = l (1 - n n).(n.grad) u faster than the second one, with l such that the flow of either is that
-beside a sharp interface; else a film would move with a core that is thinner. No link into a wall is crossed. Amounts
-are whole numbers of ``UNITS`` of a full node and every A_q is rounded to one, by the node that sends it and by the one
-that it reaches alike: the amount of each fluid stays the same for ever, on any ranks.
+Phys. Rev. E 71, 056702 (2005), with what is pressed apart by links: nothing crosses any link of an interface
+tanh(beta d), at any angle and place, plane or round, since s is by how much d rises along the link. n is the unit
+normal of the interface, towards the first fluid; 1 - n.n' is half of (c.n' - c.n)^2 / (1 - (c.n)^2), to second order
+in the curvature; sinh is taken to first order in it, and for its series in c.(n + n') up to the fourth power. In an
+interface the first fluid is by v = l (1 - n n).(n.grad) u faster than the second one, with l such that the flow of
+either is that beside a sharp interface; else a film would move with a core that is thinner. No link into a wall is
+crossed. Amounts are whole numbers of ``UNITS`` of a full node and every A_q is rounded to one, by the node that sends
+it and by the one that it reaches alike: the amount of each fluid stays the same for ever, on any ranks.
 phi = (N_a - N_b) / (N_a + N_b) is exactly 1 or -1 in a pure fluid.
 """
 
@@ -39,14 +41,12 @@ from muphy_lb.physics.two_fluid.operators import (
     NORMAL,
     PHASE,
     SECOND,
-    SHARPNESS,
     WIDER_PHASE,
     axis_links,
     known_node,
     normal_or_0,
-    root_node,
-    wider,
 )
+from muphy_lb.physics.two_fluid.profile import SHARPNESS, root_node, wider
 
 UNITS: Mapping[type, float] = {np.float32: 2.0**26, np.float64: 2.0**50}
 """Of which a full node has so many; an amount is an integer of as many bits as the real numbers have."""
@@ -71,6 +71,13 @@ def _sent(own, along_u, pressed, lattice: Lattice) -> np.ndarray:
     return np.floor(float(lattice.w[1]) * (own * (1.0 + along_u / float(lattice.cs2)) + pressed) + 0.5)
 
 
+def _press_terms() -> tuple[float, ...]:
+    """Terms of sinh(beta s) over S = c.(n + n'): b0 + b1 S^2 + b2 S^4 + D^2 (c0 + c1 S^2 + c2 S^4), D = c.(n' - n)."""
+    b = 0.5 * SHARPNESS
+    of_turn = 0.25 * b, 0.25 * b * (0.25 + b**2 / 2.0), 0.25 * b * (1.0 / 16.0 + b**2 / 8.0 + b**4 / 24.0)
+    return b, b**3 / 6.0, b**5 / 120.0, *of_turn
+
+
 def mixing(first, second) -> np.ndarray:
     """(n,) square root of N_a N_b / (N_a + N_b), from the amounts as real numbers."""
     is_mixed = (first > 0.0) & (second > 0.0)
@@ -90,11 +97,13 @@ def _advance(neighbours, n, lattice, parameters):
     for k, axis, sign in axis_links(lattice):
         near, leaves = neighbours[k], sign * momentum[axis][n]
         beyond, there = amounts[0][near], [values[near].astype(real) for values in amounts]
-        turned = 0.5 * SHARPNESS * (normal[axis][n] + normal[axis][near])
+        both, turned = normal[axis][n] + normal[axis][near], normal[axis][near] - normal[axis][n]
         drifts = 0.5 / float(own_lattice.cs2) * (drift[axis][n] + drift[axis][near])
         mixed = parameters[MIXING][n] * parameters[MIXING][near]
         drifts = np.where(mixed > LEAST_MIXING * UNITS[real], drifts, 0.0)
-        pressed = sign * (turned * (1.0 + turned * turned / 6.0) + drifts) * mixed
+        square, (b0, b1, b2, c0, c1, c2) = both * both, _press_terms()
+        apart = b0 + square * (b1 + square * b2) + turned * turned * (c0 + square * (c1 + square * c2))
+        pressed = sign * (both * apart + drifts) * mixed
         for colour, towards in enumerate((1.0, -1.0)):
             parts = [
                 _sent(own[colour], way * momentum[axis][at], way * sign * towards * pressed, own_lattice)
@@ -180,7 +189,7 @@ def _pressed_node(link: tuple[int, int, float], lattice, precision, jit, at):
     of the condition."""
     k, axis, _ = link
     real, mixing, normal, drift = precision.real, at[MIXING], at[NORMAL[axis]], at[DRIFT[axis]]
-    half, one, sixth, sharpness = real(0.5), real(1), real(1.0 / 6.0), real(SHARPNESS)
+    b0, b1, b2, c0, c1, c2 = (real(term) for term in _press_terms())
     per_drift = real(0.5 / float(scalar_lattice(lattice.dimension).cs2))
     least, known = real(LEAST_MIXING * UNITS[precision.real]), known_node(precision, jit)
 
@@ -189,8 +198,10 @@ def _pressed_node(link: tuple[int, int, float], lattice, precision, jit, at):
         mixed, beyond = parameters[mixing][n], parameters[mixing][near]
         own_normal, other = parameters[normal][n], parameters[normal][near]
         drifts = parameters[drift][n] + parameters[drift][near]
-        x = half * sharpness * (known(own_normal) + known(other))
-        both = x * (one + x * x * sixth)
+        own_normal, other = known(own_normal), known(other)
+        both, turned = own_normal + other, other - own_normal
+        square = both * both
+        both *= b0 + square * (b1 + square * b2) + turned * turned * (c0 + square * (c1 + square * c2))
         mixed *= beyond
         if mixed > least:
             both += per_drift * drifts

@@ -11,7 +11,8 @@ import numpy as np
 from muphy_lb.operators import Operator
 from muphy_lb.operators.closures import Closure
 from muphy_lb.operators.operator import named
-from muphy_lb.physics.two_fluid.operators import NORMAL, PHASE, SHARPNESS, STRENGTH
+from muphy_lb.physics.two_fluid.operators import NORMAL, PHASE, STRENGTH
+from muphy_lb.physics.two_fluid.profile import SHARPNESS
 
 HALF_VOXEL = math.tanh(0.5 * SHARPNESS)
 """Phase half a voxel from the interface."""

@@ -3,12 +3,20 @@ interfaces.
 
 **Tension.** Continuum surface force, Brackbill, Kothe, Zemach, J. Comput. Phys. 100, 335 (1992):
 
-    F = sigma K |grad phi| / 2 n,   n = grad psi / |grad psi|,   K = k / (1 + k d / (D - 1)),   k = -div n
+    F = sigma K (n.grad g) n / 2,   n = grad psi / |grad psi|,   K = k / (1 + k d / (D - 1)),   k = -div n
 
 with isotropic differences on the flow's lattice, from the neighbours that are there, of psi = tanh(beta d / 2) =
 phi / (1 + sqrt(1 - phi^2)): it is twice as wide as phi, so that curvatures of exact circles vary by 0.05 % across the
 interface and not by 3 %. k belongs to the surface through the node, K to the interface at the distance d, if both have
-one centre. Along links into walls the slope of psi is that of
+one centre. g rises from -1 to 1 with dg / dpsi ~ (1 - psi^2)^7, over less than phi: K counts where phi is near 0, and
+not where surfaces of equal phase of two interfaces meet. Differences of g leave the pressure the whole jump, and are
+balanced by differences of the pressure on the same lattice; beside walls n.grad g follows from grad psi. Differences of
+psi = tanh(b d) across planes lie beside their normals by what fifth derivatives and sixth moments of D2Q9 and D3Q19
+have (others: in part), which n is freed of, to first order in a:
+
+    grad_a psi = |grad psi| n_a [1 + a n_a^2 (10 / 3 - 4 n_a^2) + ...],   a = b^4 (16 - 120 psi^2 (1 - psi^2)) / 120
+
+Along links into walls the slope of psi is that of
 
     e = t + (psi - psi_b) w,   psi_b = (psi + W) / (1 + psi W),   W = tanh(beta cos(theta) / 2)
 
@@ -17,7 +25,7 @@ below the node in an interface with the contact angle theta, through the first f
 link. The normal of the interface changes as much from the node to the wall, where it has the angle, as from there to
 the other end of the link (Ding, Spelt, Phys. Rev. E 75, 046708 (2007)): a normal N for all surfaces of equal phase.
 In the fluid that does not wet the wall none of them lies flatter on it than theta: where one would, between interfaces
-that face each other along the wall, the gradient is turned to theta.
+that face each other along the wall, the gradient is turned to theta, and links to the other one do not count in k.
 Surfaces of a curved interface meet the wall below the node at other angles, and links beside each other at other
 normals, so that k lacks, of that of circles with one centre,
 
@@ -41,6 +49,15 @@ from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import MOMENTUM_FIELDS, Operator
 from muphy_lb.operators.operator import constants, named
 from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.two_fluid.profile import (
+    SHARPNESS,
+    sharper,
+    sharper_node,
+    steep,
+    steep_node,
+    straight,
+    straight_node,
+)
 
 FIRST, SECOND, MIXING = "first", "second", "mixing"
 NEW_FIRST, NEW_SECOND, NEW_MIXING = "new_first", "new_second", "new_mixing"
@@ -57,8 +74,6 @@ NO_NORMAL = 4.0
 interface meets."""
 NO_NODE = 5.0
 """Each component of the normal where there is no node."""
-SHARPNESS = 0.7
-"""beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
 PURE = 1e-4
 """What 1 less the size of the phase is raised by, where the distance from the interface follows from it."""
 APART = math.pi**2 / (12.0 * SHARPNESS)
@@ -68,17 +83,21 @@ FASTEST_DRIFT = 0.05
 """Largest relative velocity of both fluids [voxels a step], below which amounts stay positive."""
 FLAT = 1.5e-3
 """Length of the gradient of psi below which there is no interface."""
-STEEPENED = 1.0233
-"""Slope of psi over its differences on a lattice, so that the pressure of the tension is that of the whole jump of phi:
-by sums across plane interfaces at any angle and place, within 2e-4."""
+ALL_THERE = 0.99
+"""Share of the links, by weight and length squared, above which none is missing."""
 ALONG = 0.1
 """Share of the gradient along a wall, below which the interface does not meet the wall."""
+FACING = -0.01
+"""Product of normals along a wall below which they belong to interfaces that face each other."""
 ROOM = 0.55
 """Share of the links, by weight and length squared, of which more lead to nodes where no surface may lie flatter on a
 wall than the contact angle: more than in corners and in pores of a voxel, where that drives oscillations."""
 TRACE = 0.1
 """sqrt(1 - phi^2) below which a fluid is dissolved in the other one, and walls are not wetted by it: it would gather
 there."""
+BEYOND, UNSETTLED = 0.9375, 0.05
+"""Size of psi from which on there is no tension, and fluids do not slide past each other, since g has no slope there
+and phi is 0.998; and length of its gradient from which on there is: that is no interface at rest yet."""
 LEAST_WIDTH = 1e-3
 """Below every sum of weights of a derivative, where there is a neighbour along its axis."""
 
@@ -112,16 +131,6 @@ def _slope(difference: np.ndarray, is_known: np.ndarray, axis: int, lattice: Lat
     return rise / np.where(width > 0.0, width, 1.0)
 
 
-def wider(phase: np.ndarray) -> np.ndarray:
-    """psi = tanh(beta d / 2) of the phase tanh(beta d)."""
-    return phase / (1.0 + _root(phase))
-
-
-def _root(phase: np.ndarray) -> np.ndarray:
-    """sqrt(1 - phi^2)."""
-    return np.sqrt(np.maximum(1.0 - phase * phase, 0.0))
-
-
 def _orient(neighbours, n, lattice, parameters):
     own, beside = (parameters[WIDER_PHASE][at].astype(float) for at in (n, neighbours))
     is_known = beside < NOWHERE
@@ -137,18 +146,21 @@ def _orient(neighbours, n, lattice, parameters):
     more = np.where(is_known, difference - lattice.c[1:] @ expected, 0.0)
     meeting = expected + np.einsum("k,ka,kn->an", lattice.w[1:] / float(lattice.cs2), lattice.c[1:], more)
     room = (lattice.w[1:, None] * (lattice.c[1:] ** 2).sum(axis=1)[:, None] * is_known).sum(axis=0)
-    is_behind = is_met & (parameters[COSINE][n] * own < 0.0) & (room > ROOM * lattice.dimension * float(lattice.cs2))
+    room /= lattice.dimension * float(lattice.cs2)
+    is_behind = is_met & (parameters[COSINE][n] * own < 0.0) & (room > ROOM)
     gradient = np.where(is_met, meeting, gradient)
     gradient = np.where(is_behind, _raised(gradient, wall, parameters[COSINE][n].astype(float)), gradient)
     size = np.linalg.norm(gradient, axis=0)
     is_flat = size <= FLAT
-    for name, component in zip(NORMAL, gradient, strict=True):
-        parameters[name][n] = np.where(is_flat, NO_NORMAL, component / np.where(is_flat, 1.0, size))
-    steepness = np.where(is_flat, 0.0, STEEPENED * (1.0 - own * own) / (1.0 + own * own) ** 2 * size)
-    parameters[STEEPNESS][n] = steepness
-    parameters[INTERFACE][n] = STEEP * (steepness > 0.0) + ORIENTED * ~is_flat
+    normal = gradient / np.where(is_flat, 1.0, size)
+    normal = np.where(room > ALL_THERE, straight(normal, own), normal)
+    for name, component in zip(NORMAL, normal, strict=True):
+        parameters[name][n] = np.where(is_flat, NO_NORMAL, component)
+    is_steep = ~is_flat & ((np.abs(own) < BEYOND) | (size > UNSETTLED))
+    parameters[STEEPNESS][n] = np.where(is_steep, steep(own, size), parameters[STEEPNESS][n])
+    parameters[INTERFACE][n] = STEEP * is_steep + ORIENTED * ~is_flat
     for name in (STRENGTH, *DRIFT):
-        parameters[name][n] = np.where(steepness > 0.0, parameters[name][n], 0.0)
+        parameters[name][n] = np.where(is_steep, parameters[name][n], 0.0)
 
 
 def _raised(gradient, wall, cosine) -> np.ndarray:
@@ -171,12 +183,6 @@ def _drift(neighbours, n, normal, lattice, parameters) -> np.ndarray:
     rise *= APART / np.maximum((along**2).sum(axis=0), LEAST_WIDTH)
     drift = rise - (rise * normal).sum(axis=0) * normal
     return drift * FASTEST_DRIFT / np.maximum(np.linalg.norm(drift, axis=0), FASTEST_DRIFT)
-
-
-def root_node(precision, jit):
-    """Node function ``(phase)``: sqrt(1 - phi^2)."""
-    real, zero, one = precision.real, precision.real(0), precision.real(1)
-    return jit(lambda phase: real(math.sqrt(max(one - phase * phase, zero))))
 
 
 def _differences_node(lattice, precision, jit, wider_phase: int, wall_at):
@@ -238,7 +244,10 @@ def _wall_node(precision, jit, at):
 def _orient_node(lattice, precision, jit, at):
     real = precision.real
     one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
-    flat, share, least_width, steepened = real(FLAT), real(ALONG), real(LEAST_WIDTH), real(STEEPENED)
+    flat, share, least_width = real(FLAT), real(ALONG), real(LEAST_WIDTH)
+    outside, unsettled = real(BEYOND), real(UNSETTLED)
+    all_there, steep_of = real(ALL_THERE * lattice.dimension / 3.0), steep_node(precision, jit)
+    straight = straight_node(precision, jit)
     none, raised = real(NO_NORMAL), _raised_node(precision, jit)
     half_sharpness, room = real(0.5 * SHARPNESS), real(ROOM * lattice.dimension * float(lattice.cs2))
     steepness, strength, cosine, wider_phase = (at[name] for name in (STEEPNESS, STRENGTH, COSINE, WIDER_PHASE))
@@ -247,7 +256,8 @@ def _orient_node(lattice, precision, jit, at):
     drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
 
     def orient(neighbours, n, parameters):
-        own, had_none = parameters[wider_phase][n], parameters[x][n] >= none
+        own, had = parameters[wider_phase][n], parameters[interface][n]
+        had_none = not had & ORIENTED
         is_flat, (wx, wy, wz), summed = sums(neighbours, n, own, had_none, parameters)
         if is_flat:
             return
@@ -272,22 +282,24 @@ def _orient_node(lattice, precision, jit, at):
         size = real(math.sqrt(gx * gx + gy * gy + gz * gz))
         if had_none and size <= flat:
             return  # what would be written is there
-        nx, ny, nz, steep = none, none, none, zero
+        nx, ny, nz, found = none, none, none, 0
         if size > flat:
-            per, narrowed = one / size, one / (one + own * own)
+            per, found = one / size, ORIENTED
             nx, ny, nz = gx * per, gy * per, gz * per
-            steep = steepened * (one - own * own) * narrowed * narrowed * size
-        is_steep = steep > zero
-        if not is_steep:
+            if wide_x + wide_y + wide_z > all_there:
+                nx, ny, nz = straight(nx, ny, nz, own)
+            if abs(own) < outside or size > unsettled:
+                found |= STEEP
+                parameters[steepness][n] = steep_of(own, size)
+        if had & STEEP and not found & STEEP:
             parameters[strength][n] = zero
             parameters[drift_x][n] = zero
             parameters[drift_y][n] = zero
             parameters[drift_z][n] = zero
-        parameters[interface][n] = (ORIENTED if size > flat else 0) | (STEEP if is_steep else 0)
+        parameters[interface][n] = found
         parameters[x][n] = nx
         parameters[y][n] = ny
         parameters[z][n] = nz
-        parameters[steepness][n] = steep
 
     return jit(orient)
 
@@ -370,7 +382,9 @@ def _draw(neighbours, n, lattice, parameters):
     at_wall = sine * ahead - cosine * wall
     beyond = is_met & (beside[0] > NO_NORMAL)
     shown = np.where(beyond, (2.0 * at_wall - own)[:, None], beside)
-    is_known = beyond | (beside[0] < NO_NORMAL)
+    product = np.einsum("ka,akn,an->kn", lattice.c[1:] ** 2, beside, tangent)
+    is_other = (cosine * parameters[PHASE][n] < 0.0) & (product < FACING)
+    is_known = beyond | ((beside[0] < NO_NORMAL) & ~is_other)
     divergence = added(_slope(shown[axis] - own[axis], is_known, axis, lattice) for axis in range(3))
     phase = np.clip(parameters[PHASE][n], -1.0, 1.0)
     c, w = lattice.c[1:], np.where(beyond, 3.0 * lattice.w[1:, None], 0.0)
@@ -383,7 +397,11 @@ def _draw(neighbours, n, lattice, parameters):
     divergence = (divergence + (w * bent).sum(axis=0)) / np.where(is_met, np.maximum(seen, 0.5), 1.0)
     distance = np.log(1.0 + PURE + phase) - np.log(1.0 + PURE - phase)
     carried = np.maximum(1.0 - _reach(lattice) * distance * divergence, 0.5)
-    parameters[STRENGTH][n] = -parameters[TENSION] * divergence / carried * parameters[STEEPNESS][n]
+    there = parameters[WIDER_PHASE][neighbours].astype(float)
+    rise = np.einsum("k,ka,kn->an", lattice.w[1:], lattice.c[1:], sharper(there))
+    by_differences = 0.5 / float(lattice.cs2) * (rise * own).sum(axis=0)
+    steepness = np.where((there < NOWHERE).all(axis=0), by_differences, parameters[STEEPNESS][n])
+    parameters[STRENGTH][n] = -parameters[TENSION] * divergence / carried * steepness
     for name, component in zip(DRIFT, _drift(neighbours, n, own, lattice, parameters), strict=True):
         parameters[name][n] = component
 
@@ -441,23 +459,28 @@ def _seen_node(lattice, precision, jit):
 
 
 def _divergence_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, n, own_x, own_y, own_z, wall, cosine, parameters)``: a rise and a width, whose ratio
-    is the divergence of the normal. Walls come behind the sums, so that no neighbour waits for what is read of them."""
+    """Node function ``(neighbours, n, own_x, own_y, own_z, wall, cosine, phase, parameters)``: a rise and a width,
+    whose ratio is the divergence of the normal, and whether no node is missing."""
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
     zero, half, one, two = real(0), real(0.5), real(1), real(2)
-    least_width, none = real(LEAST_WIDTH), real(NO_NORMAL)
+    least_width, none, facing = real(LEAST_WIDTH), real(NO_NORMAL), real(FACING)
     told_by = tuple(int(np.flatnonzero(vector)[0]) for vector in lattice.c[1:])  # so that no other component is read
     x, y, z = (at[name] for name in NORMAL)
     at_wall, seen_beside = _at_wall_node(precision, jit), _seen_node(lattice, precision, jit)
-    (bend_x, bend_y, bend_z), phase, twice = (at[name] for name in BEND), at[PHASE], real(2.0 / SHARPNESS)
+    (bend_x, bend_y, bend_z), twice = (at[name] for name in BEND), real(2.0 / SHARPNESS)
 
-    def divergence(neighbours, n, own_x, own_y, own_z, wall, cosine_there, parameters):
+    def divergence(neighbours, n, own_x, own_y, own_z, wall, cosine_there, of_node, parameters):
         gx, gy, gz, wide_x, wide_y, wide_z = zero, zero, zero, zero, zero, zero
         fx, fy, fz, xx, yy, zz, xy, xz, yz = zero, zero, zero, zero, zero, zero, zero, zero, zero
+        tx, ty, tz = zero, zero, zero
+        if cosine_there * of_node < zero:
+            up = own_x * wall[0] + own_y * wall[1] + own_z * wall[2]
+            tx, ty, tz = own_x - up * wall[0], own_y - up * wall[1], own_z - up * wall[2]
         for k in range(count):
             nx, ny, nz = parameters[x][neighbours[k]], parameters[y][neighbours[k]], parameters[z][neighbours[k]]
-            if (nx, ny, nz)[told_by[k]] < none:
+            ahead = cx[k + 1] * cx[k + 1] * nx * tx + cy[k + 1] * cy[k + 1] * ny * ty + cz[k + 1] * cz[k + 1] * nz * tz
+            if (nx, ny, nz)[told_by[k]] < none and ahead >= facing:
                 gx += w[k + 1] * cx[k + 1] * (nx - own_x)
                 gy += w[k + 1] * cy[k + 1] * (ny - own_y)
                 gz += w[k + 1] * cz[k + 1] * (nz - own_z)
@@ -483,7 +506,7 @@ def _divergence_node(lattice, precision, jit, at):
             wide_x += xx
             wide_y += yy
             wide_z += zz
-            apart, into = twice * parameters[phase][n], (xx, yy, zz, xy, xz, yz)
+            apart, into = twice * of_node, (xx, yy, zz, xy, xz, yz)
             seen, bent = seen_beside((fx, fy, fz), into, wall, ahead, cosine, sine, apart)
             seen = max(seen, half)
             bx, by, bz = parameters[bend_x][n], parameters[bend_y][n], parameters[bend_z][n]
@@ -491,9 +514,27 @@ def _divergence_node(lattice, precision, jit, at):
             bent *= bx * wall[0] + by * wall[1] + bz * wall[2] + most * most
         wide_x, wide_y, wide_z = max(wide_x, least_width), max(wide_y, least_width), max(wide_z, least_width)
         rise = wide_z * (gx * wide_y + gy * wide_x) + wide_x * wide_y * (gz + bent * wide_z)
-        return rise, wide_x * wide_y * wide_z * seen
+        return rise, wide_x * wide_y * wide_z * seen, xx + yy + zz == zero
 
     return jit(unroll(divergence))
+
+
+def _rises_node(lattice, precision, jit, wider_phase: int):
+    """Node function ``(neighbours, parameters)``: weighted sums of vector times g, over links of which none is
+    missing."""
+    zero, count, sharper = precision.real(0), lattice.q - 1, sharper_node(precision, jit)
+    w, cx, cy, cz = constants(lattice, precision)
+
+    def rises(neighbours, parameters):
+        x, y, z = zero, zero, zero
+        for k in range(count):
+            there = w[k + 1] * sharper(parameters[wider_phase][neighbours[k]])
+            x += cx[k + 1] * there
+            y += cy[k + 1] * there
+            z += cz[k + 1] * there
+        return x, y, z
+
+    return jit(unroll(rises))
 
 
 def _draw_node(lattice, precision, jit, at):
@@ -502,6 +543,7 @@ def _draw_node(lattice, precision, jit, at):
     steepness, strength, tension, phase, cosine = (at[name] for name in (STEEPNESS, STRENGTH, TENSION, PHASE, COSINE))
     (x, y, z), (wall_x, wall_y, wall_z) = ([at[name] for name in names] for names in (NORMAL, WALL_NORMAL))
     divergence, drift = _divergence_node(lattice, precision, jit, at), _drift_node(lattice, precision, jit, at)
+    rises, per_width = _rises_node(lattice, precision, jit, at[WIDER_PHASE]), real(0.5 / float(lattice.cs2))
     drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
 
     def distance(phase):
@@ -516,7 +558,11 @@ def _draw_node(lattice, precision, jit, at):
         steep, of_node = parameters[steepness][n], parameters[phase][n]
         own_x, own_y, own_z = parameters[x][n], parameters[y][n], parameters[z][n]
         wall = parameters[wall_x][n], parameters[wall_y][n], parameters[wall_z][n]
-        rise, width = divergence(neighbours, n, own_x, own_y, own_z, wall, parameters[cosine][n], parameters)
+        angle = parameters[cosine][n]
+        rise, width, is_whole = divergence(neighbours, n, own_x, own_y, own_z, wall, angle, of_node, parameters)
+        if is_whole:
+            rise_x, rise_y, rise_z = rises(neighbours, parameters)
+            steep = per_width * (rise_x * own_x + rise_y * own_y + rise_z * own_z)
         carried = max(width - reach * distance(of_node) * rise, half * width)
         dx, dy, dz = drift(neighbours, n, own_x, own_y, own_z, parameters)
         parameters[strength][n] = -parameters[tension] * steep * rise / carried
@@ -531,5 +577,8 @@ DRAW = Operator(
     "two-fluid-tension",
     _draw,
     _draw_node,
-    named(PHASE, STEEPNESS, STRENGTH, TENSION, COSINE, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL, *BEND),
+    named(
+        PHASE, WIDER_PHASE, STEEPNESS, STRENGTH, TENSION, COSINE, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL, *BEND
+    ),
+    registers=64,  # the compiler takes 66, with which three blocks run at a time for four
 )

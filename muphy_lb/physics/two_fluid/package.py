@@ -1,5 +1,6 @@
 """Two fluids as a physics package (:mod:`muphy_lb.physics.package`)."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -72,6 +73,8 @@ RELAXATION_TIMES = 0.502, 10.0
 NARROW_SHARE = 0.1
 """Share of the nodes in pores without room for an interface, above which it is told; packs of spheres of a radius of
 8 voxels have 0.04."""
+LEAST_RADIUS = 6.0
+"""Radius of drops [voxels] below which they are pure nowhere."""
 RATIOS = 0.01, 100.0
 """Between which the viscosity of the second fluid over that of the first one must be: as in tests of sliding layers."""
 ROUNDING = 1e-6
@@ -127,6 +130,8 @@ class TwoFluid(Physics):
         self.viscosities_m2_s = _viscosities_m2_s(case)
         self.viscosities = [float(units.viscosity_to_lattice(each)) for each in self.viscosities_m2_s]
         self._density_kg_m3, self._time_step_s = case.fluid.density_kg_m3, units.time_step_s
+        balls = [each.radius_m / units.spacing_m for each in self._section.second if each.radius_m is not None]
+        self._smallest = min(balls, default=math.inf)
         check_dimension(header, self._lattice, self._section.second_acceleration_m_s2)
         self._weight = units.acceleration_to_lattice(np.array(self._section.second_acceleration_m_s2)).tolist()
         self._refuse_numerics(units)
@@ -248,7 +253,7 @@ class TwoFluid(Physics):
             stage(
                 "tension",
                 DRAW,
-                (*around, PHASE, STEEPNESS, *BEND),
+                (*around, WIDER_PHASE + AT_NEIGHBOURS, PHASE, STEEPNESS, *BEND),
                 (STRENGTH, *DRIFT),
                 Where(INTERFACE, STEEP),
             ),
@@ -361,7 +366,7 @@ class TwoFluid(Physics):
         return f"{told}; capillary number of what enters {number:.3g}: a tenth of it takes ten times the steps"
 
     def warnings(self) -> tuple[str, ...]:
-        """Pores that are too narrow for interfaces, and interfaces that are too fast for narrow pores."""
+        """Pores and drops that are too small for interfaces, and interfaces that are too fast for narrow pores."""
         return tuple(self._warnings(FASTEST))
 
     def causes(self) -> tuple[str, ...]:
@@ -374,6 +379,12 @@ class TwoFluid(Physics):
                 f"{self._narrow:.0%} of the pores are at most {NO_ROOM} voxels wide, as is an interface of two fluids,"
                 " which enters them at a wrong pressure or not at all; smaller voxels resolve more (of an image:"
                 " geometry.options.divide = 2)"
+            )
+        if self._smallest < LEAST_RADIUS:
+            yield (
+                f"a ball of two_fluid.second has a radius of {self._smallest:.3g} voxels: below {LEAST_RADIUS:g} a drop"
+                " is pure nowhere, and currents of up to 6e-4 times the tension over the viscosity remain around it at"
+                " rest; smaller voxels resolve more"
             )
         speed = self.tension / min(self.viscosities)
         if speed <= fastest * (1.0 + ROUNDING):
