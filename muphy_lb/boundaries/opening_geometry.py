@@ -142,8 +142,9 @@ def _wall_points(
     nodes: NodeList, lattice: Lattice, opening: Opening, beside: tuple, inside: tuple[Cuts | None, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """(n, 3) where links meet walls: those ``beside`` an opening, voxel ids (n,) of its nodes and (Q, n) which of their
-    links, half-way; and, where there are any, at their cuts, and where others are cut from voxels ``inside``, which tell
-    where a vessel goes. Links across the plane end in what closes the vessel around it, where no wall may cut them."""
+    links, half-way; and, where there are any, at their cuts, and where others are cut from voxels ``inside``, which
+    tell where a vessel goes. Links across the plane end in what closes the vessel around it, where no wall may cut
+    them."""
     (voxel, is_beside), (cuts, inner) = beside, inside
     centre = (np.array(opening.centre_m) - nodes.origin_m) / nodes.spacing_m
     half_way, cut = [np.zeros((0, 3))], [np.zeros((0, 3))]
@@ -163,7 +164,8 @@ def _through(walls: np.ndarray, frame: OpeningFrame, is_cut: bool) -> OpeningFra
     """The frame with its ellipse moved and scaled to lie nearest to points (n, 3) of walls: a.M.a = a.b + c there by
     least squares, and d (a.b' + c') + d^2 c'' more by d voxels inwards, which gives the direction of the vessel: b' is
     twice M times what its axis moves aside in each of them, and with c'' a straight vessel is exact. Points of stairs,
-    which no wall has cut, lie in a layer too thin to tell a direction. Numbers that the points do not tell, and ellipses that are none or far larger or smaller than before, change nothing."""
+    which no wall has cut, lie in a layer too thin to tell a direction. Numbers that the points do not tell, and
+    ellipses that are none or far larger or smaller than before, change nothing."""
     curvature, axes = np.linalg.eigh(frame.ellipse)
     is_bounded = curvature > AXIS_TOLERANCE * curvature.max()
     curvature, axes = curvature[is_bounded], axes[:, is_bounded]

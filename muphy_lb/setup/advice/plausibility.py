@@ -27,11 +27,13 @@ from itertools import combinations
 import numpy as np
 
 from muphy_lb.base.narrow import triple
+from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.registry import offered, packages
 from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.opening_geometry import PRESSURE, Condition, OpeningFrame
 from muphy_lb.case.case import Case
 from muphy_lb.case.usual import Setting, Usual, about, encloses_all, is_far, lengths, outside, values_at
+from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.voxels import Opening
@@ -41,6 +43,7 @@ from muphy_lb.operators.mrt import DEFAULT_RATES
 from muphy_lb.operators.trt import MAGIC, MAGIC_HALF_WAY, odd_rate
 from muphy_lb.setup.advice.expected_pressures import outlet_doubts
 from muphy_lb.setup.advice.stability import MARGIN, collision_for_small_viscosity, time_step_key
+from muphy_lb.setup.force import uniform_acceleration_m_s2
 from muphy_lb.setup.numerics import FLOW_KEYS, Numerics
 from muphy_lb.setup.waveforms import waveform_factor
 
@@ -87,6 +90,27 @@ def force_warnings(case: Case, header: GeometryHeader, conditions: Sequence[Cond
             )
 
 
+def slowness_warnings(case: Case, header: GeometryHeader, conditions: Sequence[Condition], numerics: Numerics):
+    """Warnings of a drive that is so weak that rounding hides the flow; see :func:`force_warnings`. Flow rates are sums
+    of whole numbers, and a fluid at rest has populations that differ from it by some epsilon of double precision."""
+    force = numerics.units.acceleration_to_lattice(float(np.linalg.norm(uniform_acceleration_m_s2(case, header))))
+    pressures = [each.value for each in conditions if each.kind == PRESSURE]
+    velocities = [abs(each.value) for each in conditions if each.kind != PRESSURE]
+    driven = max(max(pressures, default=0.0) - min(pressures, default=0.0), *velocities, 0.0)
+    epsilon = [float(np.finfo(real).eps) for real in (PRECISIONS[case.compute.precision].real, np.float64)]
+    told = "a creeping flow is proportional to what drives it: give a stronger drive, or a longer time step"
+    if 0.0 < driven < SLOWEST and not force:
+        yield (
+            f"openings drive the flow by at most {driven:.2g} voxels a step, or that change of the density, and flow"
+            f" rates are counted in parts of that: from {SLOWEST:.0g} on they are right to a thousandth; {told}"
+        )
+    if 0.0 < force < math.prod(epsilon) / SLOW_SHARE and not driven:
+        yield (
+            f"the force changes the velocity by {force:.2g} voxels a step in a step, so little that rounding in"
+            f" {case.compute.precision} hides the flow; {told}"
+        )
+
+
 def tilt_warnings(header: GeometryHeader, conditions: Sequence[Condition], frames) -> Iterator[str]:
     """A warning of every opening with a pressure that cuts its vessel obliquely; see :func:`force_warnings`."""
     for opening, condition, frame in zip(header.openings, conditions, frames, strict=True):
@@ -99,6 +123,8 @@ def tilt_warnings(header: GeometryHeader, conditions: Sequence[Condition], frame
             )
 
 
+SLOW_SHARE = 1e-3  # error from which a weak drive is told
+SLOWEST = 1.0 / (SUM_SCALE * SLOW_SHARE)  # velocity [voxels a step] below which whole numbers of a link are that coarse
 COSINE_OF_TILT = 0.98  # some 11 degrees
 ALONG = 1e-3  # share of the acceleration in the plane of an opening that counts: normals have a few digits
 LARGEST_GAS_DENSITY = 100.0

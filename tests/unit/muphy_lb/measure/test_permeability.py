@@ -125,6 +125,23 @@ def test_openings_are_refused():
         measured_permeability(simulate(open_channel()))
 
 
+@pytest.mark.parametrize(("step", "is_told"), [(8, True), (7, False)])
+def test_flow_that_passes_edges_alone_is_told(step, is_told):
+    """Squares that touch at corners, as a chessboard has them, have no throat; squares that overlap by one voxel do."""
+    y, x = np.mgrid[:16, :16]
+    fluid = ((x < 8) & (y < 8)) | ((x >= step) & (y >= 8)) | ((step < 8) & (x < 1) & (y >= 8))
+    table = DUCT | {
+        "geometry": {"shape": "channel", "spacing_m": SPACING_M},
+        "flow": {"acceleration_m_s2": [1.0, 0.0, 0.0]},
+        "lattice": DUCT["lattice"] | {"name": "D2Q9"},
+    }
+    flags = np.where(fluid, FLUID, SOLID).astype(FLAG_DTYPE)[None]
+    nodes = build_nodes(Voxels(flags, SPACING_M, periodic=(True, True, True)))
+    found = settled_flow(case_from_dict(table), SerialCommunicator(), nodes).permeability
+    assert found.permeability_voxel2 > 0.01
+    assert any("touch at an edge" in text for text in found.warnings) == is_told
+
+
 def test_inertia_is_warned_of():
     lattice = {"relaxation_time": 0.8, "collision": "trt"}
     strong = DUCT | {"lattice": lattice, "flow": {"acceleration_m_s2": [0.0, 0.0, 20.0]}, "run": {"steps": 1500}}
