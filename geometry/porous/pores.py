@@ -81,7 +81,7 @@ def leads_through(nodes: NodeList, axes: np.ndarray, connected_by: str = "faces"
     flags = np.full(nodes.shape, SOLID, dtype=FLAG_DTYPE)
     flags.flat[nodes.voxel] = FLUID
     pores = find_pores(Voxels(flags, periodic=nodes.periodic), connected_by)
-    leads, length = pores.percolates[:, axes].any(axis=1), pores.spans[:, 1] - pores.spans[:, 0]
+    leads, length = np.asarray(pores.percolates[:, axes].any(axis=1)), pores.spans[:, 1] - pores.spans[:, 0]
     found = np.zeros(flags.size, dtype=bool)
     found[flags.reshape(-1) == FLUID] = np.repeat(leads[pores.label], length)
     return found[nodes.voxel]
