@@ -295,14 +295,16 @@ def _throats(view: FlowView, rock: Rock, velocity: np.ndarray, squares: Callable
 
 def _edge_warnings(nodes: NodeList, along: np.ndarray, axes: np.ndarray) -> tuple[str, ...]:
     """A warning where much of the flow, ``along`` (n,) the force, which has a component along ``axes``, passes where
-    voxels touch at edges alone."""
+    voxels touch at edges alone, or where no pore leads through."""
     try:
         aside = ~leads_through(nodes, axes)
-        of_edges = aside & leads_through(nodes, axes, "edges") if aside.any() else aside
+        by_edges = leads_through(nodes, axes, "edges") if aside.any() else ~aside
     except GeometryError as error:
         LOG.warning("warning: throats are not looked for: %s", error)
         return ()
-    moved, total = along[of_edges].sum(dtype=np.float64), along.sum(dtype=np.float64)
+    if not by_edges.any():
+        return ("no pore leads from end to end along the force: nothing flows, k is 0, and what is told is rounding",)
+    moved, total = along[aside & by_edges].sum(dtype=np.float64), along.sum(dtype=np.float64)
     if not moved > OF_EDGES * total > 0.0:
         return ()
     return (

@@ -142,6 +142,21 @@ def test_flow_that_passes_edges_alone_is_told(step, is_told):
     assert any("touch at an edge" in text for text in found.warnings) == is_told
 
 
+def test_a_rock_that_nothing_leads_through_is_told():
+    """Its end layers are open, so that nothing else told why the flow did not settle."""
+    flags = np.full((1, 8, 12), FLUID, dtype=FLAG_DTYPE)
+    flags[:, 0], flags[:, :, 5] = SOLID, SOLID
+    table = DUCT | {
+        "geometry": {"shape": "channel", "spacing_m": SPACING_M},
+        "flow": {"acceleration_m_s2": [1.0, 0.0, 0.0]},
+        "lattice": DUCT["lattice"] | {"name": "D2Q9"},
+        "run": {"steps": 100},
+    }
+    nodes = build_nodes(Voxels(flags, SPACING_M, periodic=(True, True, True)))
+    found = settled_flow(case_from_dict(table), SerialCommunicator(), nodes).permeability
+    assert any("no pore leads from end to end" in text for text in found.warnings)
+
+
 def test_inertia_is_warned_of():
     lattice = {"relaxation_time": 0.8, "collision": "trt"}
     strong = DUCT | {"lattice": lattice, "flow": {"acceleration_m_s2": [0.0, 0.0, 20.0]}, "run": {"steps": 1500}}
