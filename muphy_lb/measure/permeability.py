@@ -186,6 +186,7 @@ CREEPING = 1.0
 FEWEST_VOXELS = 5.0  # across a mean pore, below which half-way walls err by tens of percent
 GOOD_VOXELS = 10.0  # across a mean pore, below which k is some 5 to 40 percent too high
 OF_EDGES = 0.01  # share of the flow beyond which it is told
+WIDEST_PORE_M = 0.1  # of a rock or a packing
 FEWEST_PORES = 5.0  # mean pore sizes along the shortest edge of the box, below which it is hardly representative
 
 N_BINS = 80
@@ -275,7 +276,10 @@ def measured_permeability(view: FlowView, squares: Callable = squared_widths) ->
         tortuosity=float(np.linalg.norm(velocity, axis=1).mean(dtype=np.float64)) / along if along > 0.0 else np.inf,
         **lengths,
         reynolds=reynolds,
-        warnings=of_rounding + of_edges + _warnings(0.0 if view.fluid.equilibrium.is_linear else reynolds, lengths),
+        warnings=of_rounding
+        + of_edges
+        + _unit_warnings(view, lengths)
+        + _warnings(0.0 if view.fluid.equilibrium.is_linear else reynolds, lengths),
         distribution=velocity_distribution(velocity @ direction.astype(velocity.dtype)),
         throats=of_throats,
     )
@@ -398,6 +402,17 @@ def direction_text(direction: np.ndarray) -> str:
     if aligned.size:
         return ("" if direction[aligned[0]] > 0 else "-") + "xyz"[aligned[0]]
     return "(" + ", ".join(f"{component:.4g}" for component in direction) + ")"
+
+
+def _unit_warnings(view: FlowView, lengths: dict) -> tuple[str, ...]:
+    """A warning where pores are as wide as no rock has them, unless the units are of the case's own."""
+    size_m, edge_m = lengths["pore_size_m"], view.header.spacing_m
+    if not WIDEST_PORE_M < size_m < np.inf or 1.0 in (edge_m, view.case.fluid.density_kg_m3):
+        return ()
+    return (
+        f"a mean pore is {size_m:.3g} m wide: check geometry.spacing_m = {edge_m:g}, which is in metres; in micrometres"
+        f" it is '{edge_m:g} um'",
+    )
 
 
 def _warnings(reynolds: float, lengths: dict) -> tuple[str, ...]:

@@ -157,6 +157,15 @@ def test_a_rock_that_nothing_leads_through_is_told():
     assert any("no pore leads from end to end" in text for text in found.warnings)
 
 
+@pytest.mark.parametrize(("edge_m", "is_told"), [(15.2, True), (15.2e-6, False), (1.0, False)])
+def test_an_edge_in_metres_in_place_of_micrometres_is_told(edge_m, is_told):
+    """An image at 50 m a voxel had a permeability of 8595 m2."""
+    force = {"acceleration_m_s2": [0.0, 0.0, 1e-4 * 1e-12 / edge_m**3]}
+    table = DUCT | {"geometry": DUCT["geometry"] | {"spacing_m": edge_m}, "flow": force, "run": {"steps": 20}}
+    found = settled_flow(case_from_dict(table), SerialCommunicator()).permeability
+    assert any(f"spacing_m = {edge_m:g}, which is in metres" in text for text in found.warnings) == is_told
+
+
 def test_inertia_is_warned_of():
     lattice = {"relaxation_time": 0.8, "collision": "trt"}
     strong = DUCT | {"lattice": lattice, "flow": {"acceleration_m_s2": [0.0, 0.0, 20.0]}, "run": {"steps": 1500}}
