@@ -7,23 +7,26 @@ from numba import prange
 
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.neighbours import neighbour_table
+from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, is_opening_link, neighbour_table
 from muphy_lb.geometry.nodes import NodeList, regroup
 
 MODES = ("openings", "largest", "all")
 FORWARD_FACES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+ALL_FACES = (*FORWARD_FACES, (-1, 0, 0), (0, -1, 0), (0, 0, -1))
 
 NODES_PER_TASK = 1 << 18  # nodes of many layers: few links leave them
 
 
 @dataclass(frozen=True)
 class CleanReport:
-    """Result of cleaning: nodes kept and dropped, and the number of face-connected components found."""
+    """Result of cleaning: nodes kept and dropped, the number of face-connected components found, and the names of the
+    openings from which no component leads to another one, if there are several."""
 
     mode: str
     n_kept: int
     n_dropped: int
     n_components: int
+    alone: tuple[str, ...] = ()
 
     def __str__(self):
         total = self.n_kept + self.n_dropped
@@ -52,7 +55,21 @@ def clean(nodes: NodeList, keep: str) -> tuple[NodeList, CleanReport]:
                 f"opening {opening.name!r} (centre {opening.centre_m} m) touches no fluid;"
                 " move its plane into the vessel or remove it"
             )
-    return kept, CleanReport(keep, kept.n_nodes, nodes.n_nodes - kept.n_nodes, n_components)
+    alone = _alone(nodes, component) if n_components > 1 else ()
+    return kept, CleanReport(keep, kept.n_nodes, nodes.n_nodes - kept.n_nodes, n_components, alone)
+
+
+def _alone(nodes: NodeList, component: np.ndarray) -> tuple[str, ...]:
+    """Names of the openings from which none of the components of nodes leads to another one."""
+    first = int(nodes.group_start[1])
+    codes = neighbour_table(nodes, ALL_FACES, slice(first, None))
+    face, node = np.nonzero(is_opening_link(codes))
+    pairs = np.unique(np.column_stack((FIRST_OPENING_LINK - codes[face, node], component[first + node])), axis=0)
+    n_openings = np.bincount(pairs[:, 1])
+    joined = pairs[n_openings[pairs[:, 1]] > 1, 0]
+    return tuple(
+        opening.name for k, opening in enumerate(nodes.openings) if len(nodes.openings) > 1 and k not in joined
+    )
 
 
 def component_labels(nodes: NodeList, stretch: int = NODES_PER_TASK) -> np.ndarray:

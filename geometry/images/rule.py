@@ -25,7 +25,7 @@ from muphy_lb.geometry.images.selection import (
 )
 from muphy_lb.geometry.limits import check_name, shown
 from muphy_lb.geometry.openings.carve import with_tagged_openings
-from muphy_lb.geometry.options import check_labels, check_positive, check_text, is_whole
+from muphy_lb.geometry.options import check_labels, check_positive, is_whole
 from muphy_lb.geometry.slabs import empty_array, release, slabs
 from muphy_lb.geometry.voxels import (
     FIRST_OPENING,
@@ -106,7 +106,6 @@ class ImageRule:
         return Noted(with_tagged_openings(voxels, tags, "the image").check_flags(), (*cubes.notes, *notes))
 
     def _check(self) -> None:
-        check_text(otsu=self.otsu)
         check_labels(opening_values=self.opening_values, wall_values=self.wall_values)
         values = self.fluid_value if isinstance(self.fluid_value, Sequence | np.ndarray) else [self.fluid_value]
         if self.fluid_value is not None and not (len(values) and all(map(is_whole, values))):

@@ -19,7 +19,7 @@ from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import ask_for_voxels, shown
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.geometry.voxels import FLUID, Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
 
 #: Connectivity -> (dz, dy, tolerance): offset to a row whose runs may touch those of a row (0, 0: periodic images), and
 #: 1 if runs are also connected that only adjoin along x, 0 if they must overlap. A link that steps along y and z has no
@@ -72,6 +72,19 @@ def find_pores(voxels: Voxels, connected_by: str = "edges") -> Pores:
     high = np.stack((spans[:, 1] == nx, rows % ny == ny - 1, rows // ny == nz - 1), axis=1)
     through = _any_of(label, low, n_pores) & _any_of(label, high, n_pores)
     return Pores(rows, spans, label, n_voxels, np.where(periodic, percolates, through))
+
+
+def leads_through(nodes: NodeList, axes: np.ndarray, connected_by: str = "faces") -> np.ndarray:
+    """(n,) bool: whether a node lies in a pore that leads from end to end along at least one of ``axes``, (3,) bool;
+    ``connected_by``: as of :func:`find_pores`. Raises GeometryError: too little memory for the box."""
+    ask_for_voxels(nodes.shape, BYTES_PER_VOXEL, "the pores that lead from end to end")
+    flags = np.full(nodes.shape, SOLID, dtype=FLAG_DTYPE)
+    flags.flat[nodes.voxel] = FLUID
+    pores = find_pores(Voxels(flags, periodic=nodes.periodic), connected_by)
+    leads, length = np.asarray(pores.percolates[:, axes].any(axis=1)), pores.spans[:, 1] - pores.spans[:, 0]
+    found = np.zeros(flags.size, dtype=bool)
+    found[flags.reshape(-1) == FLUID] = np.repeat(leads[pores.label], length)
+    return found[nodes.voxel]
 
 
 def check_connection(connected_by: str) -> None:

@@ -294,12 +294,11 @@ class FeedbackArrays(NamedTuple):
 
 class ReductionArrays(NamedTuple):
     """Partial results per worker: ``mass`` (sum of rho - 1), ``peak`` (largest speed, inf where a value is not finite),
-    ``speed`` (int64: sum of speed * scale, truncated node by node, hence exact in any order), ``flow`` (int64, six rows
-    of workers: for each component of the velocity the same sum, and that of what was truncated, times scale again)."""
+    ``flow`` (int64, eight rows of workers: for the speed and each component of the velocity the sum of it times scale,
+    truncated node by node, hence exact in any order, and that of what was truncated, times scale again)."""
 
     mass: Any
     peak: Any
-    speed: Any
     flow: Any
     scale: float
 

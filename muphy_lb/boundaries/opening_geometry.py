@@ -117,9 +117,9 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
     found = []
     for number, (each, beside, behind) in enumerate(zip(own, is_beside, inside, strict=True)):
         inner = behind[: 0 if slip else behind.size]
-        walls = _wall_points(nodes, lattice, nodes.openings[number], (rim.voxel[each], beside), (cuts, inner))
+        half_way, cut = _wall_points(nodes, lattice, nodes.openings[number], (rim.voxel[each], beside), (cuts, inner))
         frame = replace(_frame(nodes, lattice, links, midpoint, number, mine[number]), has_walls=bool(beside.any()))
-        found.append(_through(walls, frame))
+        found.append(_through(cut if len(cut) else half_way, frame, len(cut) > 0))
     return tuple(found)
 
 
@@ -140,10 +140,11 @@ def _inwards(nodes: NodeList, lattice: Lattice, voxel: np.ndarray, normal) -> np
 
 def _wall_points(
     nodes: NodeList, lattice: Lattice, opening: Opening, beside: tuple, inside: tuple[Cuts | None, np.ndarray]
-) -> np.ndarray:
+) -> tuple[np.ndarray, np.ndarray]:
     """(n, 3) where links meet walls: those ``beside`` an opening, voxel ids (n,) of its nodes and (Q, n) which of their
-    links, half-way; or, if any of them is, at their cuts, and where others are cut from voxels ``inside``, which tell
-    where a vessel goes. Links across the plane end in what closes the vessel around it, where no wall may cut them."""
+    links, half-way; and, where there are any, at their cuts, and where others are cut from voxels ``inside``, which
+    tell where a vessel goes. Links across the plane end in what closes the vessel around it, where no wall may cut
+    them."""
     (voxel, is_beside), (cuts, inner) = beside, inside
     centre = (np.array(opening.centre_m) - nodes.origin_m) / nodes.spacing_m
     half_way, cut = [np.zeros((0, 3))], [np.zeros((0, 3))]
@@ -156,14 +157,15 @@ def _wall_points(
             ends_inside = (place + lattice.c[q] - centre) @ opening.normal > 0.0
             points = place + np.multiply.outer(distance, lattice.c[q])
             cut.append(points[ends_inside & ~np.isnan(distance)])
-    return np.concatenate(cut if any(map(len, cut)) else half_way)
+    return np.concatenate(half_way), np.concatenate(cut)
 
 
-def _through(walls: np.ndarray, frame: OpeningFrame) -> OpeningFrame:
+def _through(walls: np.ndarray, frame: OpeningFrame, is_cut: bool) -> OpeningFrame:
     """The frame with its ellipse moved and scaled to lie nearest to points (n, 3) of walls: a.M.a = a.b + c there by
     least squares, and d (a.b' + c') + d^2 c'' more by d voxels inwards, which gives the direction of the vessel: b' is
-    twice M times what its axis moves aside in each of them, and with c'' a straight vessel is exact. Numbers that these
-    do not tell, and ellipses that are none or far larger or smaller than before, change nothing."""
+    twice M times what its axis moves aside in each of them, and with c'' a straight vessel is exact. Points of stairs,
+    which no wall has cut, lie in a layer too thin to tell a direction. Numbers that the points do not tell, and
+    ellipses that are none or far larger or smaller than before, change nothing."""
     curvature, axes = np.linalg.eigh(frame.ellipse)
     is_bounded = curvature > AXIS_TOLERANCE * curvature.max()
     curvature, axes = curvature[is_bounded], axes[:, is_bounded]
@@ -171,7 +173,8 @@ def _through(walls: np.ndarray, frame: OpeningFrame) -> OpeningFrame:
     depth = (walls - frame.centroid) @ frame.normal
     here = np.column_stack((np.ones(len(arm)), arm))
     inwards = depth[:, np.newaxis] * here
-    for columns in (np.column_stack((here, inwards, depth**2)), np.hstack((here, inwards)), here):
+    directed = (np.column_stack((here, inwards, depth**2)), np.hstack((here, inwards))) if is_cut else ()
+    for columns in (*directed, here):
         found, _, rank, _ = np.linalg.lstsq(columns, (arm**2) @ curvature, rcond=RANK)
         middle = 0.5 * found[1 : here.shape[1]] / curvature
         square = float(_shiftable(found[0] + middle**2 @ curvature))

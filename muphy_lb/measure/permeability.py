@@ -32,7 +32,7 @@ from muphy_lb.domain.local import CHUNK_NODES
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, voxel_coordinates
-from muphy_lb.geometry.porous.pores import pore_widths
+from muphy_lb.geometry.porous.pores import leads_through, pore_widths
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.rounding import rounding_warnings
 from muphy_lb.setup.force import uniform_acceleration_m_s2
@@ -181,6 +181,8 @@ CREEPING = 1.0
 
 FEWEST_VOXELS = 5.0  # across a mean pore, below which half-way walls err by tens of percent
 GOOD_VOXELS = 10.0  # across a mean pore, below which k is some 5 to 40 percent too high
+OF_EDGES = 0.01  # share of the flow beyond which it is told
+WIDEST_PORE_M = 0.1  # of a rock or a packing
 FEWEST_PORES = 5.0  # mean pore sizes along the shortest edge of the box, below which it is hardly representative
 
 N_BINS = 80
@@ -229,6 +231,7 @@ def measured_permeability(view: FlowView, squares: Callable = squared_widths) ->
         return None
     of_rounding = rounding_warnings(view)
     strength, of_throats = float(np.linalg.norm(acceleration)), _throats(view, rock, velocity, squares)
+    of_edges = _edge_warnings(whole_nodes(view), velocity @ acceleration, acceleration != 0.0)
     if not rock.is_all:
         velocity = velocity[rock.holds(whole_nodes(view).voxel[:], header.shape)]
     direction, in_pores = acceleration / strength, velocity.mean(axis=0, dtype=np.float64)
@@ -254,7 +257,10 @@ def measured_permeability(view: FlowView, squares: Callable = squared_widths) ->
         tortuosity=float(np.linalg.norm(velocity, axis=1).mean(dtype=np.float64)) / along if along > 0.0 else np.inf,
         **lengths,
         reynolds=reynolds,
-        warnings=of_rounding + _warnings(0.0 if view.fluid.equilibrium.is_linear else reynolds, lengths),
+        warnings=of_rounding
+        + of_edges
+        + _unit_warnings(view, lengths)
+        + _warnings(0.0 if view.fluid.equilibrium.is_linear else reynolds, lengths),
         distribution=velocity_distribution(velocity @ direction.astype(velocity.dtype)),
         throats=of_throats,
     )
@@ -270,6 +276,27 @@ def _throats(view: FlowView, rock: Rock, velocity: np.ndarray, squares: Callable
     inside = rock.holds(nodes.voxel[:], view.header.shape)
     found = throats(square[inside], velocity[inside])
     return found.record() if found else None
+
+
+def _edge_warnings(nodes: NodeList, along: np.ndarray, axes: np.ndarray) -> tuple[str, ...]:
+    """A warning where much of the flow, ``along`` (n,) the force, which has a component along ``axes``, passes where
+    voxels touch at edges alone, or where no pore leads through."""
+    try:
+        aside = ~leads_through(nodes, axes)
+        by_edges = leads_through(nodes, axes, "edges") if aside.any() else ~aside
+    except GeometryError as error:
+        LOG.warning("warning: throats are not looked for: %s", error)
+        return ()
+    if not by_edges.any():
+        return ("no pore leads from end to end along the force: nothing flows, k is 0, and what is told is rounding",)
+    moved, total = along[aside & by_edges].sum(dtype=np.float64), along.sum(dtype=np.float64)
+    if not moved > OF_EDGES * total > 0.0:
+        return ()
+    return (
+        f"{moved / total:.0%} of the flow is in pores that lead from end to end only where voxels touch at an edge: a"
+        " throat without a width, through which the lattice lets pass what falls with finer voxels; leave these pores"
+        " out with geometry.options.drop_unconnected and connected_by = 'faces', or take a finer image",
+    )
 
 
 def velocity_distribution(along: np.ndarray) -> dict:
@@ -356,6 +383,17 @@ def direction_text(direction: np.ndarray) -> str:
     if aligned.size:
         return ("" if direction[aligned[0]] > 0 else "-") + "xyz"[aligned[0]]
     return "(" + ", ".join(f"{component:.4g}" for component in direction) + ")"
+
+
+def _unit_warnings(view: FlowView, lengths: dict) -> tuple[str, ...]:
+    """A warning where pores are as wide as no rock has them, unless the units are of the case's own."""
+    size_m, edge_m = lengths["pore_size_m"], view.header.spacing_m
+    if not WIDEST_PORE_M < size_m < np.inf or 1.0 in (edge_m, view.case.fluid.density_kg_m3):
+        return ()
+    return (
+        f"a mean pore is {size_m:.3g} m wide: check geometry.spacing_m = {edge_m:g}, which is in metres; in micrometres"
+        f" it is '{edge_m:g} um'",
+    )
 
 
 def _warnings(reynolds: float, lengths: dict) -> tuple[str, ...]:

@@ -23,7 +23,13 @@ from muphy_lb.run.options import add_set
 from muphy_lb.run.preparation import Preparation, prove
 from muphy_lb.setup.advice.costs import bytes_per_node, bytes_per_update, duration
 from muphy_lb.setup.advice.expected_pressures import describe_outlets
-from muphy_lb.setup.advice.plausibility import force_warnings, plausibility, resolution_warnings, tilt_warnings
+from muphy_lb.setup.advice.plausibility import (
+    force_warnings,
+    plausibility,
+    resolution_warnings,
+    slowness_warnings,
+    tilt_warnings,
+)
 from muphy_lb.setup.boundaries import describe_profiles
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.numerics import describe
@@ -52,6 +58,7 @@ def _advice(prepared: Preparation) -> Iterator[str]:
     across = (
         *force_warnings(prepared.case, header, prepared.conditions, frames),
         *tilt_warnings(header, prepared.conditions, frames),
+        *slowness_warnings(prepared.case, header, prepared.conditions, prepared.numerics),
     )
     expected = [text for physics in prepared.physics for text in physics.warnings()]
     yield from (f"warning: {text}" for text in (*coarse, *across, *expected))

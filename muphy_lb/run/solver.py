@@ -389,13 +389,14 @@ class Solver(Preparation):
         max_speed = self.communicator.maximum(totals.speed)
         if not max_speed <= self.case.run.max_mach * sqrt(float(self.lattice.cs2)):
             raise DivergedError(divergence_message(self, self.engine.moments()[1:]))
-        mean_speed = self.communicator.total(totals.fixed_speed) / scale_of_sums(n) / n
+        whole, rest = self.communicator.total(totals.flow[:2])
+        mean_speed = float(from_two_parts(whole, rest, scale_of_sums(n))) / n
         drift = (self.communicator.total(totals.mass) - self.state.initial_mass) / (n + self.state.initial_mass)
         return Health(drift, max_speed, mean_speed)
 
     def mean_velocity_m_s(self) -> np.ndarray:
         """(3,) mean velocity (x, y, z) of all nodes [m/s], on every rank and for any number of them; collective."""
-        n, sums = self.header.n_nodes, self.communicator.total(self.engine.totals().flow).reshape(3, 2)
+        n, sums = self.header.n_nodes, self.communicator.total(self.engine.totals().flow[2:]).reshape(3, 2)
         return self.units.velocity_to_si(from_two_parts(sums[:, 0], sums[:, 1], scale_of_sums(n)) / n)
 
     def largest_density_change(self) -> float:

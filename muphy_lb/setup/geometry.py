@@ -99,6 +99,12 @@ def numbered(voxels: Voxels, case: Case, content: np.ndarray | Surface | None = 
     with phase("numbering the fluid nodes", NUMBERING):
         nodes, cleaned = clean(build_nodes(voxels), keep)
     report = str(cleaned)
+    if cleaned.alone:
+        LOG.warning(
+            "warning: from opening %s nothing leads through faces of voxels to another opening: no flow passes it, or"
+            " one through edges, whose width is that of no pore; look for a gap, or a pore of less than a voxel",
+            ", ".join(cleaned.alone),
+        )
     states = end_states(voxels, nodes)
     if states:
         LOG.info("geometry: %s", describe_ends(states))

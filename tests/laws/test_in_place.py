@@ -76,7 +76,7 @@ def measured(ranks, with_sums=True):
 
     def ask(engine):
         order, totals = np.argsort(engine.domain.number), engine.totals()
-        sums = np.array([totals.mass, totals.fixed_speed, *totals.flow] if with_sums else [])
+        sums = np.array([totals.mass, *totals.flow] if with_sums else [])
         nodes = engine.populations()[:, order], engine.moments()[:, order]
         return (*nodes, totals.speed, sums, *engine.link_fluxes())
 

@@ -202,6 +202,15 @@ def cut_along_y(degrees: float, reynolds: float, tau: float) -> tuple[float, Sol
     return with_inertia(nodes, place, along, 0.5 * height, case, reynolds, length, tau)
 
 
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_stairs_tell_no_direction(direction):
+    """The layer of their links beside an oblique plane told directions up to 24 degrees off."""
+    nodes = replace(pipe(direction)[0], cuts=None)
+    for frame, opening in zip(opening_frames(nodes, D3Q19), nodes.openings, strict=True):
+        assert np.array_equal(frame.along, frame.normal)
+        assert frame.along == pytest.approx(opening.normal, abs=1e-12)
+
+
 @pytest.mark.parametrize(("degrees", "measured"), [(10.0, 1.018), (26.57, 1.037)])
 def test_a_plane_normal_to_an_axis_lets_it_enter_a_vessel_at_an_angle(degrees, measured):
     """Measured in creeping flow, where a pressure that is uniform across the plane drives more: 1.015, 1.060. Taken

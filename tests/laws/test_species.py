@@ -452,6 +452,19 @@ def test_values_beyond_those_of_the_case_make_a_result_doubtful(tmp_path):
     assert not record.objections()
 
 
+@pytest.mark.parametrize(("steps", "is_told"), [(60, True), (2500, False)])
+def test_a_species_that_still_fills_a_flow_that_is_steady_is_told(tmp_path, steps, is_told):
+    """What left was told as 5e-5 of 2 mol/m3, and the run was sound."""
+    openings = [
+        {"name": "inlet", "velocity_m_s": 5e-3, "species_inflow": {"drug": 2.0}},
+        {"name": "outlet", "pressure_pa": 0.0},
+    ]
+    drug = DRUG | {"initial": 0.0, "decay_per_s": 0.0}
+    case = open_channel(species=[drug], openings=openings, run={"steady_tolerance": 1e-12, "steps": steps})
+    _, summary = Run(Solver(case, SerialCommunicator()), tmp_path).execute()
+    assert any("the species drug is not steady" in text for text in summary["objections"]) == is_told
+
+
 def test_the_remedy_for_ripples_names_the_key_that_the_case_has(tmp_path):
     drug = {"name": "drug", "schmidt": 5.0, "initial": 1.0}
     simulation = simulate(periodic_channel(species=[drug], flow={"acceleration_m_s2": [0.01, 0.0, 0.0]}), 5)

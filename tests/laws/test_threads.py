@@ -45,7 +45,7 @@ def flow() -> list[np.ndarray]:
     assert engine.domain.n_nodes > 2 * TILE
     advance(start_at_rest(engine), N_STEPS)
     totals = engine.totals()
-    sums = [np.array(value) for value in (totals.mass, totals.speed, totals.fixed_speed, totals.flow)]
+    sums = [np.array(value) for value in (totals.mass, totals.speed, totals.flow)]
     return [in_node_order(engine, engine.populations()), engine.moments(), *sums, *engine.link_fluxes()]
 
 

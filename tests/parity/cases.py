@@ -156,7 +156,7 @@ def measured(setup: Setup, n_ranks: int) -> np.ndarray:
         found += of_links(engine.domain.links, *engine.link_fluxes()) + of_links(walls, exchange)
         moments[:, engine.domain.number] = engine.moments()
     totals = [engine.totals() for engine in ranks.engines]
-    sums = [sum(total.fixed_speed for total in totals), max(total.speed for total in totals)]
+    sums = [max(total.speed for total in totals)]
     sums += np.sum([total.flow for total in totals], axis=0).tolist()
     return np.concatenate((ranks.populations().ravel(), moments.ravel(), sums, *sorted(found)))
 

@@ -387,12 +387,12 @@ def reduction(macroscopic_operator, locations, lattice, precision):
 
     @loop_jit
     def skeleton(buffer, lines, bases, n_nodes, result, parameters):
-        mass, peak, speed_sum = result.mass, result.peak, result.speed  # writes to arrays in a tuple would go to copies
-        flow, scale = result.flow, result.scale
+        mass, peak, flow = result.mass, result.peak, result.flow  # writes to arrays in a tuple would go to copies
+        scale = result.scale
         for chunk in prange(mass.size):
             block = np.empty((q_count, WARP), real)
-            total, largest, fixed = 0.0, 0.0, 0
-            flow_x = flow_y = flow_z = below_x = below_y = below_z = 0
+            total, largest = 0.0, 0.0
+            speeds = flow_x = flow_y = flow_z = below = below_x = below_y = below_z = 0
             for n in range(chunk * CHUNK_NODES, min(n_nodes, (chunk + 1) * CHUNK_NODES)):
                 if n % WARP == 0:
                     load(block, buffer, lines, bases, n // WARP)
@@ -401,15 +401,16 @@ def reduction(macroscopic_operator, locations, lattice, precision):
                 if np.isfinite(speed):
                     total += deviation
                     largest = max(largest, speed)
-                    fixed += np.int64(speed * scale)
+                    whole, rest = parts(speed, scale)
+                    speeds, below = speeds + whole, below + rest
                     (x, rest_x), (y, rest_y), (z, rest_z) = parts(ux, scale), parts(uy, scale), parts(uz, scale)
                     flow_x, flow_y, flow_z = flow_x + x, flow_y + y, flow_z + z
                     below_x, below_y, below_z = below_x + rest_x, below_y + rest_y, below_z + rest_z
                 else:
                     largest = np.inf
-            flow[0, chunk], flow[1, chunk], flow[2, chunk] = flow_x, below_x, flow_y
-            flow[3, chunk], flow[4, chunk], flow[5, chunk] = below_y, flow_z, below_z
-            mass[chunk], peak[chunk], speed_sum[chunk] = total, largest, fixed
+            mass[chunk], peak[chunk], flow[0, chunk], flow[1, chunk] = total, largest, speeds, below
+            flow[2, chunk], flow[3, chunk], flow[4, chunk] = flow_x, below_x, flow_y
+            flow[5, chunk], flow[6, chunk], flow[7, chunk] = below_y, flow_z, below_z
 
     return skeleton
 

@@ -321,10 +321,10 @@ def reduction(macroscopic_operator, populations: Populations, is_partly_filled, 
     @kernel_jit
     def kernel(buffer, lines, bases, fluid, n_nodes, result, parameters):
         shared = cuda.shared.array((2, REDUCING_BLOCK), np.float64)
-        counted = cuda.shared.array((7, REDUCING_BLOCK), np.int64)
+        counted = cuda.shared.array((8, REDUCING_BLOCK), np.int64)
         thread, scale, f = cuda.threadIdx.x, result.scale, cuda.local.array(q_count, real)
-        total, largest, fixed = 0.0, 0.0, np.int64(0)
-        flow_x = flow_y = flow_z = below_x = below_y = below_z = np.int64(0)
+        total, largest = 0.0, 0.0
+        speeds = flow_x = flow_y = flow_z = below = below_x = below_y = below_z = np.int64(0)
         for node in range(cuda.grid(1), n_nodes, cuda.gridsize(1)):
             n = np.uint32(node)
             if is_partly_filled and not fluid[n]:
@@ -336,15 +336,16 @@ def reduction(macroscopic_operator, populations: Populations, is_partly_filled, 
             if speed < infinity:
                 total += deviation * per_unit
                 largest = max(largest, speed)
-                fixed += np.int64(speed * scale)
+                whole, rest = parts(speed, scale)
+                speeds, below = speeds + whole, below + rest
                 (x, rest_x), (y, rest_y), (z, rest_z) = parts(ux, scale), parts(uy, scale), parts(uz, scale)
                 flow_x, flow_y, flow_z = flow_x + x, flow_y + y, flow_z + z
                 below_x, below_y, below_z = below_x + rest_x, below_y + rest_y, below_z + rest_z
             else:
                 largest = infinity
-        shared[0, thread], shared[1, thread], counted[6, thread] = total, largest, fixed
-        counted[0, thread], counted[1, thread], counted[2, thread] = flow_x, below_x, flow_y
-        counted[3, thread], counted[4, thread], counted[5, thread] = below_y, flow_z, below_z
+        shared[0, thread], shared[1, thread], counted[0, thread], counted[1, thread] = total, largest, speeds, below
+        counted[2, thread], counted[3, thread], counted[4, thread] = flow_x, below_x, flow_y
+        counted[5, thread], counted[6, thread], counted[7, thread] = below_y, flow_z, below_z
         half = REDUCING_BLOCK // 2
         while half > 0:
             cuda.syncthreads()
@@ -353,8 +354,8 @@ def reduction(macroscopic_operator, populations: Populations, is_partly_filled, 
             half //= 2
         if thread == 0:
             block = cuda.blockIdx.x
-            result.mass[block], result.peak[block], result.speed[block] = shared[0, 0], shared[1, 0], counted[6, 0]
-            for k in range(6):
+            result.mass[block], result.peak[block] = shared[0, 0], shared[1, 0]
+            for k in range(8):
                 result.flow[k, block] = counted[k, 0]
 
     return kernel
@@ -410,7 +411,7 @@ def join(shared, counted, one, other):
     """Add the sums of another thread to those of one, and keep the larger of their largest speeds."""
     shared[0, one] += shared[0, other]
     shared[1, one] = max(shared[1, one], shared[1, other])
-    for k in range(7):
+    for k in range(8):
         counted[k, one] += counted[k, other]
 
 

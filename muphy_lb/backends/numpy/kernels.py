@@ -384,8 +384,7 @@ def reduction(backend, macroscopic, state: State, occupied, result: records.Redu
         finite = bool(np.isfinite(speed).all())
         result.mass[0] = deviation.sum()
         result.peak[0] = speed.max() if finite else np.inf
-        result.speed[0] = (speed * result.scale).astype(np.int64).sum() if finite else 0
-        parts = [in_two_parts(component, result.scale) for component in u] if finite else np.zeros((3, 2, 1), int)
+        parts = [in_two_parts(each, result.scale) for each in (speed, *u)] if finite else np.zeros((4, 2, 1), int)
         result.flow[:, 0] = np.ravel([[rows.sum() for rows in pair] for pair in parts])
 
     return reduce

@@ -1,6 +1,6 @@
 """The mean age of what leaves and of what is there at the end of a run: a record and a line of the summary."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from math import isnan
 from pathlib import Path
@@ -9,6 +9,7 @@ import numpy as np
 
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.period import PeriodMeans
+from muphy_lb.measure.records import Health
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.age.section import FIELD, SERIES_FILE
 from muphy_lb.physics.scalar import setting_of
@@ -18,6 +19,7 @@ OUTLET_AGE, VOLUME_AGE = "mean_age_s", "volume_mean_age_s"
 NOTHING = "(nothing leaves)"
 QUANTITIES = {OUTLET_AGE: "mean age of what leaves [s]"}
 
+GROWS = 0.05  # share of the ageing of all fluid that nothing takes away, from which an age is not steady
 BELOW_ZERO = 0.1  # ages below 0, over the mean age, beyond which an age is no age: ripples of sharp fronts stay below
 GOOD_PECLET = 10.0  # Peclet number of a voxel with which ripples are small
 
@@ -43,11 +45,25 @@ class AgeMean(PeriodMeans):
         return {name: None if isnan(age_s) else age_s for name, age_s in ages_s}
 
     def objections(self) -> tuple[str, ...]:
-        """Ages below zero, or above the time that has passed."""
+        """Ages below zero, or above the time that has passed; ages that still grow in a flow that is to be steady."""
         view = self._view
-        age, health = view.model_field(FIELD), view.health()
-        if age is None:
+        age, health, entering = view.model_field(FIELD), view.health(), self._ages.entering()
+        if age is None or entering is None:
             return ()
+        return (*self._impossible(age, health), *self._growing(float(entering.sum())))
+
+    def _growing(self, entering: float) -> Iterator[str]:
+        """``entering``: age that enters through all openings in a step, less what leaves [lattice units]."""
+        stays = 1.0 + entering / self._view.header.n_nodes
+        if self._view.case.run.steady_tolerance is not None and stays > GROWS:
+            yield (
+                "the age is not steady, though the flow may be, which run.steady_tolerance watches alone: what leaves"
+                f" takes away {100.0 * (1.0 - stays):.3g} % of what all fluid ages by; resume without it and with more"
+                " run.steps"
+            )
+
+    def _impossible(self, age: np.ndarray, health: Health) -> tuple[str, ...]:
+        view = self._view
         least, mean, most = float(age.min()), float(age.mean(dtype=np.float64)), float(age.max())
         if least >= -BELOW_ZERO * mean and most <= view.step_number + BELOW_ZERO * mean:
             return ()

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.neighbours import NeighbourSearch
-from muphy_lb.geometry.porous.preparation import drop_unconnected
-from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
+from muphy_lb.geometry.porous.pores import leads_through
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
@@ -63,14 +61,8 @@ class Spreading:
     def connected(self) -> np.ndarray:
         """(n,) whether a node lies in a pore that leads along the axis, through faces of voxels; on rank 0. Fluid
         elsewhere stays behind, and as a part of the mean would spread for ever. All nodes if no pore does."""
-        nodes = whole_nodes(self._view)
-        flags = np.full(nodes.shape, SOLID, dtype=FLAG_DTYPE)
-        flags.flat[nodes.voxel] = FLUID
-        try:
-            kept, *_ = drop_unconnected(Voxels(flags, periodic=nodes.periodic), "xyz"[self._axis], "faces")
-        except GeometryError:
-            return np.ones(nodes.n_nodes, dtype=bool)
-        return kept.flags.flat[nodes.voxel] == FLUID
+        found = leads_through(whole_nodes(self._view), np.arange(3) == self._axis)
+        return found if found.any() else np.ones_like(found)
 
     def _crossing(self, rows: Sequence[np.ndarray]) -> float:
         """The sum of all that crosses faces of voxels ahead, less that behind, of populations that leave both ways."""

@@ -26,6 +26,7 @@ from muphy_lb.physics.species.section import SERIES_FILE
 BEYOND = 0.05
 """Distance of a value from the range that a species cannot leave, over that range, beyond which a result is doubtful:
 ripples of sharp fronts, and the divergence of the velocity as the species meets it beside stairs of voxels."""
+STAYS = 0.02  # share of what enters that stays, or of what leaves that was there, from which a species is not steady
 GOOD_PECLET = 1.0  # Peclet number of a voxel with which both are small
 
 
@@ -236,9 +237,22 @@ class SpeciesRecord(Observer):
         return None if None in records.values() else records
 
     def objections(self) -> tuple[str, ...]:
-        """Values beyond the range that a species cannot leave."""
+        """Values beyond the range of a species, and species that are not steady in a flow that is to be."""
         max_speed = self._view.health().max_speed
-        return tuple(filter(None, [self._objection(each, max_speed) for each in self._told]))
+        found = [self._objection(each, max_speed) for each in self._told]
+        if self._view.case.run.steady_tolerance is not None:
+            found += [self._filling(each) for each in self._told]
+        return tuple(filter(None, found))
+
+    def _filling(self, measured: SpeciesTold) -> str | None:
+        numbers = measured.numbers_si()
+        stays = stored_share(numbers[len(measured.outlets) + 1 :]) if numbers else 0.0
+        if abs(stays) <= STAYS:
+            return None
+        return (
+            f"the species {measured.scalar.name} is not steady, though the flow may be, which run.steady_tolerance"
+            f" watches alone: {_staying(stays)}; resume without it and with more run.steps"
+        )
 
     def _objection(self, measured: SpeciesTold, max_speed: float) -> str | None:
         scalar, view, (low, high) = measured.scalar, self._view, measured.bounds
@@ -297,6 +311,19 @@ class SpeciesRecord(Observer):
         return ReportPart(tables=(table,), charts=lambda: [chart for made in charts for chart in made()])
 
 
+def stored_share(rates: Sequence[float]) -> float:
+    """What all rates [amount/s] into a domain add up to, over what enters by them or, if that is more, leaves."""
+    entering = sum(rate for rate in rates if rate > 0.0)
+    through = max(entering, entering - sum(rates))
+    return sum(rates) / through if through > 0.0 else 0.0
+
+
+def _staying(share: float) -> str:
+    if share > 0.0:
+        return f"{100.0 * share:.3g} % of what enters stays"
+    return f"{-100.0 * share:.3g} % of what leaves had been there"
+
+
 def _line(name: str, record: Mapping) -> str:
     unit = record["unit"]
     text = f"species {name}: mean {record['mean']:.4g} {unit} ({record['lowest']:.4g} to {record['highest']:.4g})"
@@ -307,4 +334,7 @@ def _line(name: str, record: Mapping) -> str:
         f"{wall} {each['sherwood']:.4g}" for wall, each in record["walls"].items() if each["sherwood"] is not None
     ]
     text += f"; enters through {', '.join(walls)} {record['rate_unit']}" if walls else ""
+    rates = [*record["enters_through_walls"].values(), *record["enters_through_openings"].values(), record["sources"]]
+    stays = stored_share(rates)
+    text += f"; {_staying(stays)}" if abs(stays) > STAYS else ""
     return text + (f"; Sherwood number: {', '.join(numbers)}" if numbers else "")

@@ -6,6 +6,9 @@ Between an inlet of given flow and an outlet of given pressure, L apart, a wave 
 cos(w (L - x) / c_s): the flow at the outlet is 1 / cos(w L / c_s) times that at the inlet, and resonates where sound
 takes a quarter of the period. So the share of the period that sound takes is to be small for each harmonic that counts.
 
+Ahead of outlets with networks of impedance Z, all of them side by side, a vessel of volume V that is short beside the
+waves stores fluid as a compliance C = V / (rho c_s^2) does, so that the outflow is 1 / (1 + i w C Z) of the inflow.
+
 How a collision changes the viscosity of what a fast stream carries along.
 
 In a stream of velocity u the viscosity that damps a wave of wave number k is not nu: on sets of one or two populations
@@ -27,11 +30,13 @@ from itertools import combinations
 import numpy as np
 
 from muphy_lb.base.narrow import triple
+from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.registry import offered, packages
 from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.opening_geometry import PRESSURE, Condition, OpeningFrame
 from muphy_lb.case.case import Case
 from muphy_lb.case.usual import Setting, Usual, about, encloses_all, is_far, lengths, outside, values_at
+from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.voxels import Opening
@@ -41,6 +46,9 @@ from muphy_lb.operators.mrt import DEFAULT_RATES
 from muphy_lb.operators.trt import MAGIC, MAGIC_HALF_WAY, odd_rate
 from muphy_lb.setup.advice.expected_pressures import outlet_doubts
 from muphy_lb.setup.advice.stability import MARGIN, collision_for_small_viscosity, time_step_key
+from muphy_lb.setup.boundaries import lumped_outlets
+from muphy_lb.setup.force import uniform_acceleration_m_s2
+from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.numerics import FLOW_KEYS, Numerics
 from muphy_lb.setup.waveforms import waveform_factor
 
@@ -87,6 +95,27 @@ def force_warnings(case: Case, header: GeometryHeader, conditions: Sequence[Cond
             )
 
 
+def slowness_warnings(case: Case, header: GeometryHeader, conditions: Sequence[Condition], numerics: Numerics):
+    """Warnings of a drive that is so weak that rounding hides the flow; see :func:`force_warnings`. Flow rates are sums
+    of whole numbers, and a fluid at rest has populations that differ from it by some epsilon of double precision."""
+    force = numerics.units.acceleration_to_lattice(float(np.linalg.norm(uniform_acceleration_m_s2(case, header))))
+    pressures = [each.value for each in conditions if each.kind == PRESSURE]
+    velocities = [abs(each.value) for each in conditions if each.kind != PRESSURE]
+    driven = max(max(pressures, default=0.0) - min(pressures, default=0.0), *velocities, 0.0)
+    epsilon = [float(np.finfo(real).eps) for real in (PRECISIONS[case.compute.precision].real, np.float64)]
+    told = "a creeping flow is proportional to what drives it: give a stronger drive, or a longer time step"
+    if 0.0 < driven < SLOWEST and not force:
+        yield (
+            f"openings drive the flow by at most {driven:.2g} voxels a step, or that change of the density, and flow"
+            f" rates are counted in parts of that: from {SLOWEST:.0g} on they are right to a thousandth; {told}"
+        )
+    if 0.0 < force < math.prod(epsilon) / SLOW_SHARE and not driven:
+        yield (
+            f"the force changes the velocity by {force:.2g} voxels a step in a step, so little that rounding in"
+            f" {case.compute.precision} hides the flow; {told}"
+        )
+
+
 def tilt_warnings(header: GeometryHeader, conditions: Sequence[Condition], frames) -> Iterator[str]:
     """A warning of every opening with a pressure that cuts its vessel obliquely; see :func:`force_warnings`."""
     for opening, condition, frame in zip(header.openings, conditions, frames, strict=True):
@@ -99,6 +128,8 @@ def tilt_warnings(header: GeometryHeader, conditions: Sequence[Condition], frame
             )
 
 
+SLOW_SHARE = 1e-3  # error from which a weak drive is told
+SLOWEST = 1.0 / (SUM_SCALE * SLOW_SHARE)  # velocity [voxels a step] below which whole numbers of a link are that coarse
 COSINE_OF_TILT = 0.98  # some 11 degrees
 ALONG = 1e-3  # share of the acceleration in the plane of an opening that counts: normals have a few digits
 LARGEST_GAS_DENSITY = 100.0
@@ -237,8 +268,7 @@ def sound_warnings(case: Case, header: GeometryHeader, waves: Mapping, numerics:
     n_voxels, units = round(max(ways, default=max(header.shape))), numerics.units
     sound_s = n_voxels / math.sqrt(CS2) * units.time_step_s
     for name, factor in waves.items():
-        values = factor(np.arange(N_SAMPLES) * (factor.period_s / N_SAMPLES))
-        size = np.abs(np.fft.rfft(values))[1 : N_SAMPLES // 4] * (2.0 / N_SAMPLES)
+        size = _harmonics(factor)
         share = np.arange(1, size.size + 1) * sound_s / factor.period_s
         allowed = np.sqrt(2.0 * LARGEST_SWELL * size.max() / np.maximum(size, 1e-30)) / (2.0 * math.pi)
         late = np.flatnonzero((share > allowed) & (size > LARGEST_SWELL * size.max()))
@@ -253,6 +283,41 @@ def sound_warnings(case: Case, header: GeometryHeader, waves: Mapping, numerics:
             f" {_remedy(case, numerics, MARGIN * slower)}, or cut the geometry to"
             f" {max(1, int(MARGIN * slower * n_voxels))} voxels"
         )
+
+
+def _harmonics(factor) -> np.ndarray:
+    """Amplitudes of the first harmonics of a periodic factor."""
+    values = factor(np.arange(N_SAMPLES) * (factor.period_s / N_SAMPLES))
+    return np.abs(np.fft.rfft(values))[1 : N_SAMPLES // 4] * (2.0 / N_SAMPLES)
+
+
+def storage_warnings(case: Case, header: GeometryHeader, frames, waves: Mapping, numerics: Numerics) -> Iterator[str]:
+    """A warning of each waveform of a given flow of which the fluid stores a noticeable share ahead of outlets with
+    networks, with a time step that helps; arguments as of :func:`sound_warnings`."""
+    sections, units = opening_sections(header, case), numerics.units
+    given = [name for s in sections if not s.has_pressure and (name := f"openings.{s.name}.waveform") in waves]
+    if not given or not all(s.windkessel or s.coronary for s in sections if s.has_pressure):
+        return
+    outlets = lumped_outlets(case, header, frames, units, CS2)
+    networks = [outlet.impedance for outlet in outlets if outlet is not None]
+    if not networks:
+        return
+    stored = header.n_nodes * units.spacing_m**3 / units.pascals_per_density(CS2)
+    for name in given:
+        size, omega = _harmonics(waves[name]), 2.0 * math.pi / waves[name].period_s
+        rate = omega * np.arange(1, size.size + 1)
+        admittance = np.array([sum(1.0 / network.at(each) for network in networks) for each in rate], dtype=complex)
+        missing = np.abs(1.0 / (1.0 + 1j * rate * stored / admittance) - 1.0)
+        worst = int((missing * size).argmax())
+        if missing[worst] * size[worst] > LARGEST_SWELL * size.max():
+            shorter = math.sqrt(
+                LARGEST_SWELL * size.max() * abs(admittance[worst]) / (rate[worst] * stored * size[worst])
+            )
+            yield (
+                f"{name}: the fluid is compressible, which acts as a compliance of {stored:.3g} m3/Pa ahead of the"
+                f" networks of the outlets: they miss, or get late, {100.0 * missing[worst]:.2g} % of harmonic"
+                f" {worst + 1} of the flow; set {_remedy(case, numerics, MARGIN * shorter)}"
+            )
 
 
 def _effect(share: np.ndarray) -> str:
@@ -352,6 +417,7 @@ def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics)
         *unusual_values(case, header, duration_s),
         *outlet_doubts(case, header, frames, numerics),
         *sound_warnings(case, header, {k: w for k, w in waves.items() if k.startswith("openings.")}, numerics),
+        *storage_warnings(case, header, frames, waves, numerics),
         *stream_warnings(case, numerics),
     )
     return lines + [f"warning: {text}" for text in doubts]

@@ -40,6 +40,13 @@ def test_openings_keeps_what_touches_an_opening():
     assert kept(row_of("0oo.oooo.oo1", openings=(INLET, OUTLET)), "openings") == [1, 2, 9, 10]
 
 
+def test_openings_that_nothing_joins_are_told():
+    """A run between them said that it was not steady, and asked for more steps."""
+    assert clean(row_of("0oo.oooo.oo1", openings=(INLET, OUTLET)), "openings")[1].alone == ("inlet", "outlet")
+    assert clean(row_of(".oo.0oo1", openings=(INLET, OUTLET)), "openings")[1].alone == ()
+    assert clean(row_of("0oo.oo", openings=(INLET,)), "openings")[1].alone == ()
+
+
 def test_a_cleaned_list_is_the_list_of_the_cleaned_image():
     found, _ = clean(row_of("0oo.oooo.oo1", openings=(INLET, OUTLET)), "openings")
     expected = row_of("0oo......oo1", openings=(INLET, OUTLET))

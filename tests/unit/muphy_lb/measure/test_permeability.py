@@ -125,6 +125,47 @@ def test_openings_are_refused():
         measured_permeability(simulate(open_channel()))
 
 
+@pytest.mark.parametrize(("step", "is_told"), [(8, True), (7, False)])
+def test_flow_that_passes_edges_alone_is_told(step, is_told):
+    """Squares that touch at corners, as a chessboard has them, have no throat; squares that overlap by one voxel do."""
+    y, x = np.mgrid[:16, :16]
+    fluid = ((x < 8) & (y < 8)) | ((x >= step) & (y >= 8)) | ((step < 8) & (x < 1) & (y >= 8))
+    table = DUCT | {
+        "geometry": {"shape": "channel", "spacing_m": SPACING_M},
+        "flow": {"acceleration_m_s2": [1.0, 0.0, 0.0]},
+        "lattice": DUCT["lattice"] | {"name": "D2Q9"},
+    }
+    flags = np.where(fluid, FLUID, SOLID).astype(FLAG_DTYPE)[None]
+    nodes = build_nodes(Voxels(flags, SPACING_M, periodic=(True, True, True)))
+    found = settled_flow(case_from_dict(table), SerialCommunicator(), nodes).permeability
+    assert found.permeability_voxel2 > 0.01
+    assert any("touch at an edge" in text for text in found.warnings) == is_told
+
+
+def test_a_rock_that_nothing_leads_through_is_told():
+    """Its end layers are open, so that nothing else told why the flow did not settle."""
+    flags = np.full((1, 8, 12), FLUID, dtype=FLAG_DTYPE)
+    flags[:, 0], flags[:, :, 5] = SOLID, SOLID
+    table = DUCT | {
+        "geometry": {"shape": "channel", "spacing_m": SPACING_M},
+        "flow": {"acceleration_m_s2": [1.0, 0.0, 0.0]},
+        "lattice": DUCT["lattice"] | {"name": "D2Q9"},
+        "run": {"steps": 100},
+    }
+    nodes = build_nodes(Voxels(flags, SPACING_M, periodic=(True, True, True)))
+    found = settled_flow(case_from_dict(table), SerialCommunicator(), nodes).permeability
+    assert any("no pore leads from end to end" in text for text in found.warnings)
+
+
+@pytest.mark.parametrize(("edge_m", "is_told"), [(15.2, True), (15.2e-6, False), (1.0, False)])
+def test_an_edge_in_metres_in_place_of_micrometres_is_told(edge_m, is_told):
+    """An image at 50 m a voxel had a permeability of 8595 m2."""
+    force = {"acceleration_m_s2": [0.0, 0.0, 1e-4 * 1e-12 / edge_m**3]}
+    table = DUCT | {"geometry": DUCT["geometry"] | {"spacing_m": edge_m}, "flow": force, "run": {"steps": 20}}
+    found = settled_flow(case_from_dict(table), SerialCommunicator()).permeability
+    assert any(f"spacing_m = {edge_m:g}, which is in metres" in text for text in found.warnings) == is_told
+
+
 def test_inertia_is_warned_of():
     lattice = {"relaxation_time": 0.8, "collision": "trt"}
     strong = DUCT | {"lattice": lattice, "flow": {"acceleration_m_s2": [0.0, 0.0, 20.0]}, "run": {"steps": 1500}}
