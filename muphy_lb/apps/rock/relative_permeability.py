@@ -217,18 +217,19 @@ def _told(row: dict) -> str:
     if np.isnan(row[f"{FLUIDS[0]}_{KR}"]):
         word = "warning: NOT known, by too few looks: give more run.steps, or fewer output.series_every_steps;"
     why = ""
-    if row["is_known"] and lengths < LONG:
-        why = f", with interfaces at rest ({moved:.2g} of the rock has changed its fluid), so that it is that of its start"
-    elif lengths < LONG:
-        why = (
-            f", while interfaces move ({moved:.2g} of the rock has changed its fluid): below {LONG:g} mean flows remember"
-            f" their start; that takes some {row['steps'] * LONG / lengths:.2g} steps"
-        )
+    if lengths < LONG:
+        why = f", in which {moved:.2g} of the rock has changed its fluid: "
+        why += "interfaces rest, and the flow is that of its start" if row["is_known"] else _short(row["steps"], lengths)
     return (
         f"saturation of the first fluid {row['first_saturation']:.4g}: relative permeability {first}, of the second"
         f" {second}; capillary number {row['capillary_number']:.3g}; {word} after {row['steps']:,} steps and"
         f" {lengths:.2g} lengths of the box{why}"
     )
+
+
+def _short(steps: int, lengths: float) -> str:
+    more = f"; that takes some {steps * LONG / lengths:.2g} steps" if lengths > 0.0 else ""
+    return f"below {LONG:g} mean flows remember their start{more}"
 
 
 def _write(folder: Path, rows: list[dict], of_structure: Sequence[str]) -> None:
