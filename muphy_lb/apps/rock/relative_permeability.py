@@ -218,8 +218,9 @@ def _told(row: dict) -> str:
         word = "warning: NOT known, by too few looks: give more run.steps, or fewer output.series_every_steps;"
     why = ""
     if lengths < LONG:
-        why = f", in which {moved:.2g} of the rock has changed its fluid: "
-        why += "interfaces rest, and the flow is that of its start" if row["is_known"] else _short(row["steps"], lengths)
+        of_start = "interfaces rest, and the flow is that of its start"
+        so = of_start if row["is_known"] else _short(row["steps"], lengths)
+        why = f", in which {moved:.2g} of the rock has changed its fluid: {so}"
     return (
         f"saturation of the first fluid {row['first_saturation']:.4g}: relative permeability {first}, of the second"
         f" {second}; capillary number {row['capillary_number']:.3g}; {word} after {row['steps']:,} steps and"

@@ -196,16 +196,17 @@ class TwoFluidSeries(SeriesObserver):
         return STEADY if self._is_known else None
 
     def _are_known(self) -> bool:
-        if len(self._looks) < LEAST_LOOKS:
+        within = self._known_within
+        if len(self._looks) < LEAST_LOOKS or within is None:
             return False
         looks = self._viscosities * np.array(self._looks)
         mean, error = batch_means(looks)
         before = looks[len(looks) // 4 : len(looks) // 2].mean(axis=0)
-        allowed = self._known_within * np.abs(mean).sum()
+        allowed = within * np.abs(mean).sum()
         if error.max() > allowed or np.abs(mean - before).max() > SETTLED * allowed:
             return False
-        at_rest = min(AT_REST * self._known_within, OF_FLOW * self._box_lengths())
-        return self._box_lengths() >= LONG or self._moved_share() <= at_rest
+        lengths = self._box_lengths()
+        return lengths >= LONG or self._moved_share() <= min(AT_REST * within, OF_FLOW * lengths)
 
     def _moved_share(self) -> float:
         """Share of the rock whose fluid has changed since a look in the second quarter of the run; NaN of none."""
