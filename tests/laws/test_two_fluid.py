@@ -548,7 +548,7 @@ def test_what_has_moved_is_known_behind_a_restart(tmp_path):
             r"openings\.inlet presses the second fluid in at a given flow rate.*outlet has a porous plate",
         ),
         ({"two_fluid": {"interfacial_tension_n_m": 0.0}}, r"two_fluid\.interfacial_tension_n_m is 0\.0"),
-        ({"two_fluid": {"kinematic_viscosity_m2_s": 20.0}}, r"kinematic_viscosity_m2_s is \S+ times that of \[fluid\]"),
+        ({"two_fluid": {"kinematic_viscosity_m2_s": 40.0}}, r"kinematic_viscosity_m2_s is \S+ times that of \[fluid\]"),
         (
             {
                 "walls": [{"name": "low", "box_m": [[-1.0, -1.0, -1.0], [20.0, 0.0, 1.0]], "wetting_angle_deg": 120.0}],

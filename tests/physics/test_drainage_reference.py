@@ -30,10 +30,10 @@ def test_what_loses_its_way_stays_where_it_is():
     first, last = invaded(Reference(fluid, widest), np.array([3.0, 1.0]), 8)
     assert first == last
     assert first < 1.0 - end
-    assert reached(Reference(fluid, widest), 1.0, 8, np.zeros_like(fluid)) == 1.0
+    assert reached(Reference(fluid, widest), np.zeros_like(fluid), 1.0, 8) == 1.0
     dead_end = fluid.copy()
     dead_end[0, :8] = False
     dead_end[..., [*range(8), *range(32, 40)]] = False
-    assert reached(Reference(fluid, widest), 1.0, 8, dead_end) == pytest.approx(
+    assert reached(Reference(fluid, widest), dead_end, 1.0, 8) == pytest.approx(
         1.0 - dead_end.sum() / fluid[0, :, 8:-8].sum()
     )

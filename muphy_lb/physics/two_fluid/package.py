@@ -72,7 +72,7 @@ RELAXATION_TIMES = 0.502, 10.0
 NARROW_SHARE = 0.1
 """Share of the nodes in pores without room for an interface, above which it is told; packs of spheres of a radius of
 8 voxels have 0.04."""
-RATIOS = 0.01, 100.0
+RATIOS = 1.0 / 340.0, 340.0
 """Between which the viscosity of the second fluid over that of the first one must be: as in tests of sliding layers."""
 ROUNDING = 1e-6
 """By which the phase of a file may lie beyond that of pure fluids."""
