@@ -285,7 +285,8 @@ def imbibition(settings: Settings) -> Iterator:
 
     cos(theta_d) times the pressure at which a meniscus rests over the exact one. SLIP is fitted to shapes and MENISCUS
     to slits with M = 1: beside the meniscus the flow is not that of Poiseuille, by as much as half a distance of the
-    walls. Washburn's own solution has the angle at rest.
+    walls. Washburn's own solution has the angle at rest: a limit, which flows reach as Ca falls (-10.7, -1.8, +0.5 %
+    at 0.017, 0.004, 0.001), and which a contact line that moves does not have.
     """
     refuse_half(settings)
     for height, ratio, number in QUICK_MOVING if settings.quick else MOVING:
@@ -308,7 +309,8 @@ def imbibition(settings: Settings) -> Iterator:
         name = f"H = {height}, L = {length}, M = {ratio:g}: voxels"
         yield relative(f"{name}, Washburn with Cox", expected, found, SLIT_TOLERANCE)
         if not settings.quick:
-            yield relative(f"{name}, Washburn", distance, found, SLIT_TOLERANCE)
+            number = wets * distance / n_steps / TENSION
+            yield relative(f"{name}, Washburn, angle at rest, Ca {number:.2g}", distance, found, SLIT_TOLERANCE)
 
 
 def _moving_angle(settings: Settings, height: int, ratio: float, number: float) -> float:

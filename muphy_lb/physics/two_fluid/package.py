@@ -77,7 +77,7 @@ RATIOS = 1.0 / 340.0, 340.0
 ROUNDING = 1e-6
 """By which the phase of a file may lie beyond that of pure fluids."""
 ALTERNATING = {FIRST: NEW_FIRST, SECOND: NEW_SECOND, MIXING: NEW_MIXING}
-METHOD = "start by invasion, sharp interface, both fluids in the rock without reservoirs"
+METHOD = "start by invasion, sharp interface (1.3 voxels of shear), both fluids in the rock without reservoirs"
 
 
 def _viscosities_m2_s(case: Case) -> tuple[float, float]:
