@@ -10,6 +10,7 @@ import pytest
 
 from muphy_lb.apps.rock.curve import PERMEABILITIES, with_bars
 from muphy_lb.apps.rock.displacement_steps import SaturationSteps, Steps, common_slope, with_permeabilities
+from muphy_lb.apps.rock.relative_permeability import _told
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.case.toml import toml_lines
@@ -341,6 +342,21 @@ def test_too_few_looks_are_told(typed, capsys):
     """It told "nan" alone."""
     assert typed(PERIODIC, "relative-permeability", "--saturations", "0.5", "--set", "run.steps=20") == 1
     assert "NOT known, by too few looks: give more run.steps" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("lengths", "moved", "is_known", "told"),
+    [
+        (9.0, 0.3, True, "known after 1,000 steps and 9 lengths of the box"),
+        (0.5, 0.0, True, "has changed its fluid: interfaces rest, and the flow is that of its start"),
+        (0.0, 0.0, False, "below 8 mean flows remember their start"),
+        (0.5, 0.1, False, "below 8 mean flows remember their start; that takes some 1.6e+04 steps"),
+        (9.0, 0.3, False, "NOT known as well as asked for after 1,000 steps and 9 lengths of the box"),
+    ],
+)
+def test_what_a_flow_remembers_is_told(lengths, moved, is_known, told):
+    row = dict.fromkeys(PERMEABILITIES, 0.5) | {"first_saturation": 0.6, "capillary_number": 0.01, "steps": 1000}
+    assert told in _told(row | {"box_lengths": lengths, "moved_share": moved, "is_known": is_known})
 
 
 def test_a_rock_without_a_way_through_is_refused(typed, tmp_path):

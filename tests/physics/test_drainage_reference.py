@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from muphy_lb.validation.two_fluid.drainage import TENSION, Reference, between_disks, held, invaded, reached
+from muphy_lb.validation.two_fluid.drainage import TENSION, Reference, between_disks, held, invaded, reached, rocks
 
 
 @pytest.mark.parametrize("degrees", [10.0, 30.0, 60.0])
@@ -30,10 +30,19 @@ def test_what_loses_its_way_stays_where_it_is():
     first, last = invaded(Reference(fluid, widest), np.array([3.0, 1.0]), 8)
     assert first == last
     assert first < 1.0 - end
-    assert reached(Reference(fluid, widest), 1.0, 8, np.zeros_like(fluid)) == 1.0
+    assert reached(Reference(fluid, widest), np.zeros_like(fluid), 1.0, 8) == 1.0
     dead_end = fluid.copy()
     dead_end[0, :8] = False
     dead_end[..., [*range(8), *range(32, 40)]] = False
-    assert reached(Reference(fluid, widest), 1.0, 8, dead_end) == pytest.approx(
+    assert reached(Reference(fluid, widest), dead_end, 1.0, 8) == pytest.approx(
         1.0 - dead_end.sum() / fluid[0, :, 8:-8].sum()
     )
+
+
+def test_rocks_beside_each_other_are_those_of_their_own():
+    one, two = rocks(16, 1), rocks(16, 2)
+    parts = two.each(two.fluid)
+    assert np.array_equal(parts[0], one.fluid) and not np.array_equal(parts[0], parts[1])
+    assert not two.fluid[:, [0, 63, 64, 127]].any()
+    shares = [float(part[..., 8:-8].sum()) for part in parts]
+    assert two.mean([1.0, 0.0]) == pytest.approx(shares[0] / sum(shares))

@@ -12,7 +12,7 @@ that the flow itself has not cut off.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from itertools import product
+from itertools import product, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -38,13 +38,13 @@ BETWEEN = 24  # radii from the first to the last one, at which fluid may lose it
 LOOK_AFTER = 2e-3  # share of the pores that is invaded until fluid that has lost its way is looked for
 #: Cells a voxel for exact menisci; what two walls hold differs by fewer cells where half-way between them is in a cell.
 FINE, BETWEEN_WALLS = 2, 1.2
-#: Distance of the disks, radii of disks that enter, over it. Quick: a pressure at which rooms are entered, and no
-#: throat.
+#: Distance of the disks, radii of disks that enter, over it, and number of rocks. Quick: a pressure at which rooms are
+#: entered, and no throat.
 RADII = (0.24, 0.17, 0.16, 0.14, 0.13, 0.12, 0.10, 0.08)
-ROCKS: tuple[tuple[int, tuple[float, ...]], ...] = (40, RADII), (64, RADII)
-QUICK_ROCKS: tuple[tuple[int, tuple[float, ...]], ...] = ((16, RADII[:1]),)
+ROCKS: tuple[tuple[int, tuple[float, ...], int], ...] = (40, RADII, 1), (64, RADII, 1), (32, RADII, 12)
+QUICK_ROCKS: tuple[tuple[int, tuple[float, ...], int], ...] = ((16, RADII[:1], 2),)
 #: The same of rooms in space, and of layers of disks whose throats become narrower, so that no pressure opens two.
-ROOMS: tuple[tuple[int, tuple[float, ...]], ...] = ((24, (0.38, 0.32, 0.26, 0.2, 0.15)),)
+ROOMS: tuple[tuple[int, tuple[float, ...]], ...] = ((24, (0.38, 0.32, 0.26, 0.2, 0.15, 0.13)),)
 BEFORE_ROOMS = 8
 LAYERS = ((40, (0.215, 0.172, 0.141, 0.115)),)
 HALF_GAPS = (0.2, 0.164, 0.134, 0.11)  # of the throats in these layers, over the distance of the disks
@@ -73,7 +73,16 @@ class Drained:
     fluid: np.ndarray
     room: int
     pitch: int
-    exact: Reference
+    exact: tuple[Reference, ...]  # of each of the rocks beside each other, along y
+
+    def each(self, of_all: np.ndarray) -> list[np.ndarray]:
+        """The part of every rock."""
+        return np.split(of_all, len(self.exact), axis=1)
+
+    def mean(self, of_each: list) -> np.ndarray:
+        """Of shares of the pores of every rock, the share of all."""
+        volumes = [each[..., self.room : -self.room].sum() for each in self.each(self.fluid)]
+        return np.average(of_each, axis=0, weights=volumes)
 
     @property
     def curvatures(self) -> int:
@@ -88,38 +97,51 @@ def drainage(settings: Settings) -> Iterator:
     The radius of an opening is sigma cos(theta) / p in a plane and 2 sigma cos(theta) / p in space (:func:`invaded`).
     """
     refuse_half(settings)
-    for pitch, radii in QUICK_ROCKS if settings.quick else ROCKS:
-        sizes = pitch, 4, 5, 0.32 * pitch, pitch // 2
-        fluid, disks = rock(*sizes)[None], disks_of_rock(*sizes)
-        exact = between_disks(disks, fluid.shape, ANGLE)
-        yield from _drainage(settings, Drained(f"disks {pitch}", ANGLE, fluid, pitch // 2, pitch, exact), radii)
+    for pitch, radii, n_rocks in QUICK_ROCKS if settings.quick else ROCKS:
+        yield from _drainage(settings, rocks(pitch, n_rocks), radii)
     if settings.quick:
         return
     for pitch, radii in LAYERS:
         yield from _drainage(settings, layers(pitch), radii)
     for pitch, radii in ROOMS:
         fluid, widest = rooms(pitch, 2, 4, BEFORE_ROOMS)
-        own = Drained(f"rooms {pitch}", ROOMS_ANGLE, fluid, BEFORE_ROOMS, pitch, Reference(fluid, widest))
+        own = Drained(f"rooms {pitch}", ROOMS_ANGLE, fluid, BEFORE_ROOMS, pitch, (Reference(fluid, widest),))
         yield from _drainage(settings, own, radii)
+
+
+def rocks(pitch: int, n_rocks: int) -> Drained:
+    """Rocks of disks beside each other, with walls between: what a jump cuts off depends on its order and is a tenth of
+    a rock and more, which their mean is not."""
+    exact = []
+    for seed in range(3, 3 + n_rocks):
+        sizes = pitch, 4, 5, 0.32 * pitch, pitch // 2, seed
+        fluid = rock(*sizes)[None]
+        exact.append((fluid, between_disks(disks_of_rock(*sizes), fluid.shape, ANGLE)))
+    name = f"disks {pitch}" if n_rocks == 1 else f"{n_rocks} rocks of disks {pitch}"
+    fluids, references = zip(*exact, strict=True)
+    return Drained(name, ANGLE, np.concatenate(fluids, axis=1), pitch // 2, pitch, references)
 
 
 def _drainage(settings: Settings, own: Drained, radii: tuple[float, ...]) -> Iterator:
     """Rows of a flow at radii of openings over the distance of the disks."""
     path, cosine, room = _between(np.array(radii) * own.pitch), np.cos(np.deg2rad(own.degrees)), own.room
     asked = np.isclose(path[:, None], np.array(radii) * own.pitch).any(axis=1)
-    opening, is_cut_off = _opening(own.fluid), np.zeros_like(own.fluid)
-    alone = invaded(opening, path, room, at_once=True), invaded(own.exact, path / cosine, room)
+    openings = tuple(_opening(each) for each in own.each(own.fluid))
+    alone = (
+        own.mean([invaded(each, path, room, at_once=True) for each in openings]),
+        own.mean([invaded(each, path / cosine, room) for each in own.exact]),
+    )
+    is_cut_off = np.zeros_like(own.fluid)
     for k, (radius, second, share, is_at_rest) in enumerate(drained(settings, own, path)):
         if not asked[k]:
             continue
         is_cut_off = cut_off(own.fluid, second)
         name = f"{own.name} apart, radius {radius:.3g}{'' if is_at_rest else ' (not at rest)'}: drained"
-        of_rest = (
-            reached(opening, radius, room, is_cut_off),
-            reached(own.exact, radius / cosine, room, is_cut_off),
-        )
-        for what, reference, in_rest in zip(("opening", "exact menisci in order"), alone, of_rest, strict=True):
-            yield absolute(f"{name}, {what}", reference[k], share, TOLERANCE)
+        names = "opening", "exact menisci in order"
+        sizes = radius, radius / cosine
+        for what, of_all, size, pores in zip(names, alone, sizes, (openings, own.exact), strict=True):
+            in_rest = own.mean([reached(*each, room) for each in zip(pores, own.each(is_cut_off), repeat(size))]).item()
+            yield absolute(f"{name}, {what}", of_all[k], share, TOLERANCE)
             yield absolute(f"{name}, {what.split(' in')[0]} in what is not cut off", in_rest, share, TOLERANCE)
     if not settings.quick:
         left = _share_between(is_cut_off, own.fluid, room)
@@ -202,7 +224,7 @@ def cut_off(fluid: np.ndarray, second: np.ndarray) -> np.ndarray:
     return fluid & ~second & ~np.isin(parts, ways[ways > 0])
 
 
-def reached(pores: Reference, radius: float, room: int, is_cut_off: np.ndarray) -> float:
+def reached(pores: Reference, is_cut_off: np.ndarray, radius: float, room: int) -> float:
     """Share of pores between two rooms within menisci of a radius [voxels] that come from the inlet, through places
     that are not cut off; uses nothing of the flow but these."""
     fine = pores.fine
@@ -288,7 +310,7 @@ def layers(pitch: int, n_across: int = 2) -> Drained:
     for x_0, y_0, own in disks:
         fluid &= (x - x_0) ** 2 + (y - y_0) ** 2 > own**2
     fluid[[0, -1]] = False
-    exact = between_disks(np.array(disks), shape, ANGLE)
+    exact = (between_disks(np.array(disks), shape, ANGLE),)
     return Drained(f"layers of disks {pitch}", ANGLE, fluid[None], room, pitch, exact)
 
 

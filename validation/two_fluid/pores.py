@@ -81,19 +81,19 @@ def jump(settings: Settings) -> Iterator:
     yield relative(f"H = {narrow}, {wide}: fall of the pressure", exact, before - behind, JUMP_TOLERANCE)
 
 
-def rock(pitch: int, n_across: int, n_along: int, radius: float, room: int) -> np.ndarray:
+def rock(pitch: int, n_across: int, n_along: int, radius: float, room: int, seed: int = 3) -> np.ndarray:
     """(ny, nx) pores between disks of several radii on a triangular lattice that is shaken, between two rooms."""
     fluid = np.ones((n_across * pitch, int(0.866 * pitch * (n_along - 1) + pitch) + 2 * room), dtype=bool)
     y, x = np.indices(fluid.shape)
-    for x_0, y_0, own in disks_of_rock(pitch, n_across, n_along, radius, room):
+    for x_0, y_0, own in disks_of_rock(pitch, n_across, n_along, radius, room, seed):
         fluid &= (x - x_0) ** 2 + (y - y_0) ** 2 > own**2
     fluid[[0, -1]] = False
     return fluid
 
 
-def disks_of_rock(pitch: int, n_across: int, n_along: int, radius: float, room: int) -> np.ndarray:
+def disks_of_rock(pitch: int, n_across: int, n_along: int, radius: float, room: int, seed: int = 3) -> np.ndarray:
     """(m, 3) places x, y and radii of the disks of :func:`rock`."""
-    rng, columns, disks = np.random.default_rng(3), 0.866 * pitch * np.arange(n_along), []
+    rng, columns, disks = np.random.default_rng(seed), 0.866 * pitch * np.arange(n_along), []
     for i, j in product(range(n_along), range(n_across + 1)):
         shaken = np.array([columns[i] + 0.5 * pitch + room, (j - 0.5 * (i % 2)) * pitch])
         shaken += rng.uniform(-0.12, 0.12, 2) * pitch

@@ -32,7 +32,7 @@ from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import check_writable, refuse_linked_folder, write_text
 from muphy_lb.case.case import Case, load_case
-from muphy_lb.measure.displacement import Displacement, displacement_of
+from muphy_lb.measure.displacement import LONG, Displacement, displacement_of
 from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.permeability import Permeability, refuse_other_drives
 from muphy_lb.parallel import from_root
@@ -47,16 +47,15 @@ from muphy_lb.run.stop_signals import StopSignals
 from muphy_lb.setup.geometry import reservoirs_of
 
 KNOWN_WITHIN = 0.02
-LONG = 8.0
-"""Lengths of the box that both fluids flow through until their means do not remember where they started: a pack of
-three spheres across, capillary numbers of 0.02 to 0.5."""
 FILE, METHOD_FILE = KR, "method.txt"
+PASSED = "box_lengths", "moved_share"
+"""Lengths of the box that both have flowed through, and share of the rock that has changed its fluid meanwhile."""
 COLUMNS = (
     "first_saturation",
     *PERMEABILITIES,
     "capillary_number",
     "steps",
-    "box_lengths",
+    *PASSED,
     "is_known",
     "started_from",
 )
@@ -207,21 +206,31 @@ def _row(summary: dict, fluids: Displacement, case: Case, alone: Permeability) -
         of_axes = np.array([error[each] for each in flows]) * along
         row[f"{name}_{ERROR}"] = float(scale * viscosity * np.linalg.norm(of_axes))
     row |= {"capillary_number": both["capillary_number"], "steps": summary["steps"]}
-    row["box_lengths"] = both.get("box_lengths", np.nan)
+    row |= {name: both.get(name, np.nan) for name in PASSED}
     return row | {name: both[name] for name in fluids.structure_columns} | {"is_known": summary["ended"] == STEADY}
 
 
 def _told(row: dict) -> str:
     first, second = (f"{row[f'{fluid}_{KR}']:.4g} +- {row[f'{fluid}_{ERROR}']:.2g}" for fluid in FLUIDS)
+    lengths, moved = (row[name] for name in PASSED)
     word = "known" if row["is_known"] else "warning: NOT known as well as asked for"
     if np.isnan(row[f"{FLUIDS[0]}_{KR}"]):
         word = "warning: NOT known, by too few looks: give more run.steps, or fewer output.series_every_steps;"
-    short = f": below {LONG:g} mean flows may remember their start" if row["box_lengths"] < LONG else ""
+    why = ""
+    if lengths < LONG:
+        of_start = "interfaces rest, and the flow is that of its start"
+        so = of_start if row["is_known"] else _short(row["steps"], lengths)
+        why = f", in which {moved:.2g} of the rock has changed its fluid: {so}"
     return (
         f"saturation of the first fluid {row['first_saturation']:.4g}: relative permeability {first}, of the second"
         f" {second}; capillary number {row['capillary_number']:.3g}; {word} after {row['steps']:,} steps and"
-        f" {row['box_lengths']:.2g} lengths of the box{short}"
+        f" {lengths:.2g} lengths of the box{why}"
     )
+
+
+def _short(steps: int, lengths: float) -> str:
+    more = f"; that takes some {steps * LONG / lengths:.2g} steps" if lengths > 0.0 else ""
+    return f"below {LONG:g} mean flows remember their start{more}"
 
 
 def _write(folder: Path, rows: list[dict], of_structure: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.measure.displacement import mean_and_error
+from muphy_lb.measure.displacement import LONG, mean_and_error
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, on_root
 from muphy_lb.measure.node_sums import Measure
@@ -37,8 +37,9 @@ COLUMNS = (
     "capillary_number",
     "largest_capillary_number",
 )
-STEADY, BOX_LENGTHS = "steady", "box_lengths"
+STEADY, BOX_LENGTHS, MOVED = "steady", "box_lengths", "moved_share"
 BATCHES, LEAST_LOOKS = 8, 32
+AT_REST, OF_FLOW = 0.25, 0.05  # of the allowed error, and of the flow: what of the rock may change its fluid at rest
 SETTLED = 3.0  # difference of the means of two parts of a run over the error that is allowed
 
 
@@ -113,7 +114,10 @@ class TwoFluidSeries(SeriesObserver):
     numbers: those of the mean and of the largest speed of all nodes, with the viscosity of the more viscous fluid. It
     ends the run once the mean flows of both fluids are known well enough: the error of each (:func:`batch_means`) is
     within ``known_within`` of the sum of both, flows times viscosities, and the mean of the quarter before within
-    ``SETTLED`` times that, since a slow wave stands where it turns.
+    ``SETTLED`` times that, since a slow wave stands where it turns. Batches know nothing of what takes longer than the
+    run: so both have also gone through ``LONG`` lengths of the box, or interfaces rest, and more of the same flow
+    changes nothing: less than ``AT_REST`` of the error that is allowed, and than ``OF_FLOW`` of the lengths that have
+    flowed, is the share of the rock whose fluid has changed.
 
     Args:
         view, folder, resume_step: as of all series.
@@ -145,6 +149,7 @@ class TwoFluidSeries(SeriesObserver):
         self._sums = view.node_sums(FLOW_OF_BOTH)
         super().__init__(view, folder, resume_step)
         path, self._looks, self._is_known = folder / self.file, [], False
+        self._is_second, self._earlier = np.zeros(0, dtype=bool), list[np.ndarray]()  # on rank 0
         if resume_step is not None and view.communicator.rank == 0 and path.exists():
             series = read_series(path)
             self._looks = np.stack([series[name] for name in FLOWS], axis=1).tolist()
@@ -168,14 +173,17 @@ class TwoFluidSeries(SeriesObserver):
         flows = units.velocity_to_si(on_root(sums)[0] / n_voxels).tolist()
         speeds = units.velocity_to_si(np.array([health.mean_speed, health.max_speed])) * self._per_speed
         saturation = second_there / (first_there + second_there)
+        self._is_second = of_second > of_first
         return [saturation, first * volume_m3, second * volume_m3, *flows, *speeds.tolist()]
 
     def rows(self) -> list[list[float]] | None:
-        """The numbers, of which the flows are remembered."""
+        """The numbers, of which the flows are remembered, and at looks 1, 2, 4, 8 and so on where both fluids are."""
         numbers, shape = self.numbers(), structure(self._view) if self._with_structure else None
         if numbers is None:
             return None
         self._looks.append([numbers[COLUMNS.index(name)] for name in FLOWS])
+        if self._known_within is not None and len(self._looks).bit_count() == 1:
+            self._earlier = [*self._earlier, np.packbits(self._is_second)][-2:]
         return [[*numbers, *on_root(shape).values()] if self._with_structure else numbers]
 
     def verdict(self) -> str | None:
@@ -188,13 +196,32 @@ class TwoFluidSeries(SeriesObserver):
         return STEADY if self._is_known else None
 
     def _are_known(self) -> bool:
-        if len(self._looks) < LEAST_LOOKS:
+        within = self._known_within
+        if len(self._looks) < LEAST_LOOKS or within is None:
             return False
         looks = self._viscosities * np.array(self._looks)
         mean, error = batch_means(looks)
         before = looks[len(looks) // 4 : len(looks) // 2].mean(axis=0)
-        allowed = self._known_within * np.abs(mean).sum()
-        return bool(error.max() <= allowed and np.abs(mean - before).max() <= SETTLED * allowed)
+        allowed = within * np.abs(mean).sum()
+        if error.max() > allowed or np.abs(mean - before).max() > SETTLED * allowed:
+            return False
+        lengths = self._box_lengths()
+        return lengths >= LONG or self._moved_share() <= min(AT_REST * within, OF_FLOW * lengths)
+
+    def _moved_share(self) -> float:
+        """Share of the rock whose fluid has changed since a look in the second quarter of the run; NaN of none."""
+        if len(self._earlier) < 2:
+            return np.nan
+        was_second = np.unpackbits(self._earlier[0], count=self._is_second.size).astype(bool)
+        return float(np.mean((was_second != self._is_second)[nodes_in_rock(self._view)]))
+
+    def state(self) -> dict | None:
+        """Where both fluids were, eight nodes a byte."""
+        return {"earlier": np.array(self._earlier)} if self._earlier else None
+
+    def restore(self, state: dict) -> None:
+        """Go on from there."""
+        self._earlier = list(state["earlier"])
 
     @property
     def is_satisfied(self) -> bool:
@@ -211,7 +238,7 @@ class TwoFluidSeries(SeriesObserver):
             mean, error = batch_means(np.array(self._looks))
             record["mean"] = dict(zip(FLOWS, mean.tolist(), strict=True))
             record["standard_error"] = dict(zip(FLOWS, error.tolist(), strict=True))
-            record[BOX_LENGTHS] = self._box_lengths()
+            record |= {BOX_LENGTHS: self._box_lengths(), MOVED: self._moved_share()}
         return record
 
     def _box_lengths(self) -> float:

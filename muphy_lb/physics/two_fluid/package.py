@@ -75,12 +75,12 @@ NARROW_SHARE = 0.1
 8 voxels have 0.04."""
 LEAST_RADIUS = 6.0
 """Radius of drops [voxels] below which they are pure nowhere."""
-RATIOS = 0.01, 100.0
+RATIOS = 1.0 / 340.0, 340.0
 """Between which the viscosity of the second fluid over that of the first one must be: as in tests of sliding layers."""
 ROUNDING = 1e-6
 """By which the phase of a file may lie beyond that of pure fluids."""
 ALTERNATING = {FIRST: NEW_FIRST, SECOND: NEW_SECOND, MIXING: NEW_MIXING}
-METHOD = "start by invasion, sharp interface, both fluids in the rock without reservoirs"
+METHOD = "start by invasion, sharp interface (1.3 voxels of shear), both fluids in the rock without reservoirs"
 
 
 def _viscosities_m2_s(case: Case) -> tuple[float, float]:
