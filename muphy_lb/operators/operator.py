@@ -38,8 +38,8 @@ class Operator:
     #: knows rho_0 = 1 only.
     node: Callable
     parameters: tuple[Parameter, ...] = ()  #: what it reads, in the order of the flat tuple
-    #: registers a thread that a kernel of a GPU may have for it with real numbers of 32 bits; None: as many as the
-    #: compiler takes
+    #: registers a thread that a kernel of a GPU may have for it at a range or at listed nodes, with real numbers of 32
+    #: bits; None: as many as the compiler takes
     registers: int | None = None
     #: factory, as ``node``, of a node function ``(n, parameters)``: whether the update does anything at a node. A GPU
     #: asks before it reads what the update is given beside the arriving populations.

@@ -64,7 +64,7 @@ def composed(stage, operators, arriving, stored, how):
     if stage.where and stage.where.among:
         return stage_skeletons.over_chosen(at, registers), (types.Tuple(tables), CANDIDATES)
     if stage.where:
-        return stage_skeletons.over_words(at, registers), (types.Tuple(tables), WORDS, types.uint32, *RANGE)
+        return stage_skeletons.over_words(at), (types.Tuple(tables), WORDS, types.uint32, *RANGE)
     return stage_skeletons.over_range(at, registers), (types.Tuple(tables), *RANGE)
 
 

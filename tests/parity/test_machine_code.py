@@ -24,7 +24,7 @@ SIZES = {
     "completion, contact-angle": (5_000, 168),
     "amounts, two fluids": (950, 56),
     "normal, two fluids": (920, 40),
-    "tension, two fluids": (2_000, 64),
+    "tension, two fluids": (2_000, 72),
 }
 """Instructions, and most registers, of kernels in single precision for compute capability 9.0 (2026-11-30)."""
 

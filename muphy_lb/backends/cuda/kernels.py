@@ -204,9 +204,7 @@ def _over(backend, at, tables: tuple, nodes: NodeRange, values, registers: int |
         return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue, block=LISTED_BLOCK)
     if where.among or where.array.dtype.itemsize > 1:
         return _over_chosen(backend, skeletons.over_chosen(at, registers), (tables,), nodes, (values,))
-    return _over_words(
-        backend, skeletons.over_words(at, registers), nodes, (tables, *_in_words(backend, nodes), values)
-    )
+    return _over_words(backend, skeletons.over_words(at), nodes, (tables, *_in_words(backend, nodes), values))
 
 
 def refill(backend, operators, state: State, table, sources: records.Chosen, others, nodes: NodeRange, values):

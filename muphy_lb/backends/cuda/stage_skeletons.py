@@ -325,16 +325,17 @@ def over_chosen(at, registers: int | None = None):
 
 
 @cache
-def over_words(at, registers: int | None = None):
+def over_words(at):
     """The same for the chosen ones of a range, which the threads of a block share, each with 16 nodes to look at."""
 
+    @kernel_jit
     def kernel(tables, words, mask, first, last, values):
         nodes = cuda.shared.array(NODES_PER_BLOCK, np.uint32)
         n_chosen = chosen_of_block(words, mask, first, last, nodes)
         for i in range(cuda.threadIdx.x, n_chosen, cuda.blockDim.x):
             at(tables, nodes[i], values)
 
-    return kernel_jit(kernel, registers)
+    return kernel
 
 
 @cache

@@ -582,5 +582,4 @@ DRAW = Operator(
     named(
         PHASE, WIDER_PHASE, STEEPNESS, STRENGTH, TENSION, COSINE, *NORMAL, *DRIFT, *MOMENTUM_FIELDS, *WALL_NORMAL, *BEND
     ),
-    registers=64,  # the compiler takes 66, with which three blocks run at a time for four
 )
