@@ -44,7 +44,7 @@ RADII = (0.24, 0.17, 0.16, 0.14, 0.13, 0.12, 0.10, 0.08)
 ROCKS: tuple[tuple[int, tuple[float, ...], int], ...] = (40, RADII, 1), (64, RADII, 1), (32, RADII, 12)
 QUICK_ROCKS: tuple[tuple[int, tuple[float, ...], int], ...] = ((16, RADII[:1], 2),)
 #: The same of rooms in space, and of layers of disks whose throats become narrower, so that no pressure opens two.
-ROOMS: tuple[tuple[int, tuple[float, ...]], ...] = ((24, (0.38, 0.32, 0.26, 0.2, 0.15, 0.13)),)
+ROOMS: tuple[tuple[int, tuple[float, ...]], ...] = ((24, (0.38, 0.32, 0.26, 0.2, 0.15)),)
 BEFORE_ROOMS = 8
 LAYERS = ((40, (0.215, 0.172, 0.141, 0.115)),)
 HALF_GAPS = (0.2, 0.164, 0.134, 0.11)  # of the throats in these layers, over the distance of the disks
