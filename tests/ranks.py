@@ -73,7 +73,10 @@ class WaitingRanks:
             door.listen(MOST_RANKS)
             door.settimeout(self._timeout_s)
             self._process = self._launch(MOST_RANKS, ["-m", "tests.ranks", path], messages)
-            found = dict(self._greeted(door) for _ in range(MOST_RANKS))
+            try:
+                found = dict(self._greeted(door) for _ in range(MOST_RANKS))
+            except (TimeoutError, EOFError):
+                self._fail("the ranks have not begun")
         self._ranks = [found[rank] for rank in range(MOST_RANKS)]
 
     def _greeted(self, door: socket.socket) -> tuple[int, Connection]:

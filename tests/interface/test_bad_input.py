@@ -9,13 +9,13 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.base.errors import BackendError, DivergedError, InputError, OutputError
+from muphy_lb.base.errors import BackendError, DivergedError, InputError, MuphyError, OutputError
 from muphy_lb.base.files.hdf5 import CHECKSUMMED
 from muphy_lb.geometry.__main__ import main as geometry
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.parallel import communicator as communicator_module
 from muphy_lb.partition.errors import PartitionError
-from tests.vessel import command, write_case
+from tests.vessel import command, command_on, write_case
 
 QUICK = {"backend": "numpy"}
 NO_OPENINGS = {
@@ -158,19 +158,33 @@ def run_on_ranks(mpirun, folder, case, *arguments, n_ranks=2):
     return mpirun(n_ranks, ["-m", "muphy_lb", "run", case, "-o", folder / "out", *arguments], timeout=SOON_S)
 
 
-MISTAKES = [*BAD, (one_node, PartitionError, "more ranks than nodes")]
-# One for each place at which a run may end; the others end where one of these does.
-OF_A_PUSH = (unknown_key, truncated_prepared, leaky_surface, opening_beside_the_fluid, diverging, one_node)
+MISTAKES = {make.__name__: (make, *row) for make, *row in (*BAD, (one_node, PartitionError, "more ranks than nodes"))}
+# One for each place at which a run may end, by what rank 0 or all ranks find; the others end where one of these does.
+ON_RANK_0, ON_ALL = (
+    ("unknown_key", "leaky_surface"),
+    ("truncated_prepared", "opening_beside_the_fluid", "diverging", "one_node"),
+)
+
+
+def errors_on(communicator, *words) -> list[tuple[int, str]]:
+    """Exit code and text of the error with which a command ends on each rank, on rank 0."""
+    with pytest.raises(MuphyError) as caught:
+        command_on(communicator, *words)
+    return communicator.gather((caught.value.exit_code, str(caught.value)))
+
+
+@pytest.mark.parametrize("name", ON_ALL)
+def test_all_ranks_have_the_same_error(tmp_path, on_ranks, name):
+    make, error, message = MISTAKES[name]
+    one, other = on_ranks(2, errors_on, "run", make(tmp_path), "-o", tmp_path / "out", "--set", "compute.backend=numpy")
+    assert one == other and one[0] == error.exit_code and re.search(message, one[1], re.DOTALL)
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        pytest.param(*row, id=row[0].__name__, marks=() if row[0] in OF_A_PUSH else pytest.mark.night)
-        for row in MISTAKES
-    ],
+    "name", [name if name in ON_RANK_0 else pytest.param(name, marks=pytest.mark.night) for name in MISTAKES]
 )
-def test_all_ranks_end_with_one_message(tmp_path, mpirun, make, error, message):
+def test_all_ranks_end_with_one_message(tmp_path, mpirun, name):
+    make, error, message = MISTAKES[name]
     done = run_on_ranks(mpirun, tmp_path, make(tmp_path), "--set", "compute.backend=numpy")
     assert done.returncode == getattr(error, "exit_code", InputError.exit_code), done.stderr
     assert re.search(message, done.stderr), done.stderr

@@ -190,6 +190,7 @@ def test_what_cannot_be_run_is_refused_with_a_remedy(arguments, words):
     assert all(word in text for word in words), text
 
 
+@pytest.mark.night
 def test_an_error_on_some_of_the_ranks_is_told_once_and_ends_all(mpirun):
     done = mpirun(2, ["-m", "muphy_lb", "scaling", *SPHERES, "--ranks", "1,4"])
     assert done.returncode == 2 and done.stderr.count("asks for 4 and 2 ranks were started") == 1

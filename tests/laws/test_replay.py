@@ -114,7 +114,7 @@ def replayed_scalars(communicator) -> np.ndarray:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("n_ranks", [2, 3])
+@pytest.mark.parametrize("n_ranks", [pytest.param(2, marks=pytest.mark.night), 3])
 def test_ranks_change_no_bit(n_ranks, on_ranks):
     assert np.array_equal(on_ranks(n_ranks, replayed_scalars), replayed_scalars(SerialCommunicator()))
 

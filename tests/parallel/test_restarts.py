@@ -17,7 +17,7 @@ from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
 from tests.parallel.test_rebalancing import DRAGGED
 
-MIDDLE, LAST = 45, 70
+MIDDLE, LAST = 29, 44
 LIQUID = (
     {"box_m": [[-1.0, -1.0, -1.0], [1.0, 3.5e-3, 1.0]]},
     {"box_m": [[-1.0, 6.5e-3, -1.0], [0.02, 12.5e-3, 1.0]], "velocity_m_s": [0.0, -0.4, 0.0]},

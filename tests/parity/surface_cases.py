@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -54,20 +55,25 @@ def splash(label: str, backend: str) -> Tank:
     return Tank(nodes, setup, [column, drop], halves if label == "two ranks" else None)
 
 
-def state(label: str, backend: str) -> np.ndarray:
-    """(Q + 2, n) populations, cells and masses after the steps; bubbles are looked for in the fourth of them."""
+@cache
+def advanced(label: str, backend: str) -> Tank:
+    """The splash after the steps; bubbles are looked for in the fourth of them."""
     flow = splash(label, backend)
     flow.start_actions()
     flow.advance(N_STEPS)
+    return flow
+
+
+def state(label: str, backend: str) -> np.ndarray:
+    """(Q + 2, n) populations, cells and masses after the steps."""
+    flow = advanced(label, backend)
     cell = flow.field(CELL)
     return np.vstack([np.where(cell == 0, 0.0, flow.ranks.populations()), cell, flow.field(MASS)])
 
 
 def extent(backend: str) -> np.ndarray:
     """Sums and largest numbers of the measure of the liquid, after some steps."""
-    flow = splash("aa", backend)
-    flow.start_actions()
-    flow.advance(N_STEPS)
+    flow = advanced("aa", backend)
     (engine,) = flow.ranks.engines
     return np.concatenate(NodeSums(lambda: engine, SerialCommunicator(), extent_in(SHAPE), flow.nodes.n_nodes).read())
 
