@@ -108,6 +108,7 @@ class Findings:
         is_crossed: whether more than next to nothing of what flows inside crosses the openings.
         stopped_by: what has ended the run before its end; empty if nothing has.
         rounding: errors of half precision, as objections.
+        unwatched: quantities that a physics offers to the criterion, and the case does not watch.
     """
 
     balance: Balance | None
@@ -123,6 +124,7 @@ class Findings:
     is_crossed: bool = True
     stopped_by: str = ""
     rounding: tuple[str, ...] = ()
+    unwatched: tuple[str, ...] = ()
 
     @property
     def kept(self) -> Balance | None:
@@ -220,6 +222,9 @@ def _found(view: FlowView, observers: Sequence[Observer], stopped_by: str) -> Fi
         is_crossed=balance is None or is_telling(view, balance, health.mean_speed),
         stopped_by=stopped_by,
         rounding=rounding_warnings(view),
+        unwatched=tuple(
+            name for physics in view.physics for name in physics.monitored_in(case) if name not in case.run.steady_watch
+        ),
     )
 
 
@@ -228,6 +233,9 @@ def _not_judged(findings: Findings) -> Iterator[str]:
     that may become steady, or repeat itself, does."""
     if findings.balance and not findings.keeps_balance:
         yield "balance: in this flow fluid may stay, or noise cross openings; what enters is told, not held against it"
+    if findings.asked and findings.asked.word == STEADY:
+        for name in findings.unwatched:
+            yield f"steadiness of the {name}: only the flow was watched; add {name!r} to run.steady_watch"
     if findings.asked or not findings.becomes_steady:
         return
     if not findings.is_driven:
