@@ -14,6 +14,7 @@ from math import inf, sqrt
 
 import numpy as np
 
+from muphy_lb.base.registry import packages
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import FlowView
@@ -223,7 +224,7 @@ def _found(view: FlowView, observers: Sequence[Observer], stopped_by: str) -> Fi
         stopped_by=stopped_by,
         rounding=rounding_warnings(view),
         unwatched=tuple(
-            name for physics in view.physics for name in physics.monitored_in(case) if name not in case.run.steady_watch
+            name for kind in packages(case) for name in kind.monitored_in(case) if name not in case.run.steady_watch
         ),
     )
 
