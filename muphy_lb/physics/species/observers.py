@@ -315,7 +315,7 @@ class SpeciesRecord(Observer):
 
 
 def stored_share(rates: Sequence[float]) -> float:
-    """What all rates [amount/s] into a domain add up to, over what enters by them or, if that is more, leaves."""
+    """Sum of all rates [amount/s] into a domain, over what enters by them or, if that is more, leaves."""
     entering = sum(rate for rate in rates if rate > 0.0)
     through = max(entering, entering - sum(rates))
     return sum(rates) / through if through > 0.0 else 0.0
