@@ -4,6 +4,7 @@ are (nz, ny, nx) or (ny, nx), x last; a Fortran-ordered ``.npy`` keeps its index
 import tokenize
 import zipfile
 import zlib
+from itertools import permutations
 
 import numpy as np
 
@@ -90,7 +91,48 @@ def read_raw(path, shape_zyx, dtype: str, header_bytes: int = 0) -> Image:
             f"{path} holds {held} bytes; shape_zyx = {list(shape)}, dtype = {kind.name} and"
             f" header_bytes = {header_bytes} need {expected}"
         )
-    return Image(mapped(path, Layout(kind, shape), header_bytes))
+    values = mapped(path, Layout(kind, shape), header_bytes)
+    likelier = likelier_order(values)
+    if likelier == shape:
+        return Image(values)
+    note = (
+        f"warning: rows and layers of {path} do not go on beside each other with shape_zyx = {list(shape)}, as they"
+        f" would with {list(likelier)}: check the order of the voxel counts (nz, ny, nx, x fastest)"
+    )
+    return Image(values, notes=(note,))
+
+
+FEWEST_LAYERS = 4
+N_SAMPLES = 1 << 12  # voxels that are compared with others
+ALIKE = 0.7  # score of an order of voxel counts below which it is one
+TURNED = 0.5  # score of such an order over that of the given one, below which this is doubted
+
+
+def likelier_order(values: np.ndarray) -> tuple[int, ...]:
+    """The voxel counts of an image that was read from a flat file, in the order in which its rows and layers are alike;
+    as they are, unless another order is far better. An order scores by the difference of values a row, or a layer,
+    apart over that of values aside from there, the larger of both: 1 without any likeness."""
+    shape, size = values.shape, values.size
+    orders = sorted(set(permutations(shape)))
+    if len(orders) == 1 or min(shape) < FEWEST_LAYERS:
+        return shape
+    held = min(size, FEWEST_LAYERS * size // min(shape))  # enough layers of any order, side by side in the file
+    flat = np.asarray(values.reshape(-1)[(size - held) // 2 : (size + held) // 2])
+    place = np.arange(1, N_SAMPLES + 1) * (0.5 * (5.0**0.5 - 1.0)) % 1.0
+
+    def difference(step: int) -> float:
+        start = (place * (flat.size - step)).astype(np.int64)
+        return float(np.abs(flat[start + step].astype(np.float64) - flat[start]).mean())
+
+    def score(order: tuple[int, ...]) -> float:
+        found = []
+        for step in np.cumprod(order[::-1])[:-1].tolist():
+            aside = 0.5 * sum(difference(step + turn * max(1, order[-1] // 3)) for turn in (-1, 1))
+            found.append(difference(step) / aside if aside > 0.0 else 1.0)
+        return max(found, default=1.0)
+
+    given, (best, order) = score(shape), min((score(order), order) for order in orders)
+    return order if best < ALIKE and best < TURNED * given else shape
 
 
 def _npy_header(file) -> tuple[tuple[int, ...], bool, np.dtype]:

@@ -14,6 +14,7 @@ from math import inf, sqrt
 
 import numpy as np
 
+from muphy_lb.base.registry import packages
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import FlowView
@@ -105,6 +106,7 @@ class Findings:
     is_crossed: bool = True  #: whether more than next to nothing of what flows inside crosses the openings
     stopped_by: str = ""  #: what has ended the run before its end; empty if nothing has
     rounding: tuple[str, ...] = ()  #: errors of half precision, as objections
+    unwatched: tuple[str, ...] = ()  #: quantities that a physics offers to the criterion, and the case does not watch
 
     @property
     def kept(self) -> Balance | None:
@@ -202,6 +204,9 @@ def _found(view: FlowView, observers: Sequence[Observer], stopped_by: str) -> Fi
         is_crossed=balance is None or is_telling(view, balance, health.mean_speed),
         stopped_by=stopped_by,
         rounding=rounding_warnings(view),
+        unwatched=tuple(
+            name for kind in packages(case) for name in kind.monitored_in(case) if name not in case.run.steady_watch
+        ),
     )
 
 
@@ -210,6 +215,9 @@ def _not_judged(findings: Findings) -> Iterator[str]:
     that may become steady, or repeat itself, does."""
     if findings.balance and not findings.keeps_balance:
         yield "balance: in this flow fluid may stay, or noise cross openings; what enters is told, not held against it"
+    if findings.asked and findings.asked.word == STEADY:
+        for name in findings.unwatched:
+            yield f"steadiness of the {name}: only the flow was watched; add {name!r} to run.steady_watch"
     if findings.asked or not findings.becomes_steady:
         return
     if not findings.is_driven:

@@ -269,6 +269,20 @@ def test_populations_keep_a_uniform_temperature_whatever_the_flow():
     assert simulation.health().max_speed > 1e-3
 
 
+@pytest.mark.parametrize("watched", [["mean_speed"], ["mean_speed", "heat"]])
+def test_heat_that_enters_is_judged_where_it_is_watched(tmp_path, watched):
+    """A run ended as soon as its flow was steady, and was sound, with a front of heat near the inlet."""
+    tables = changed(
+        thermal={"reference_k": 293.0, "prandtl": 0.71, "expansion_1_k": 0.0, "method": "double-distribution"},
+        compute={"backend": "numpy"},
+        run={"steps": 120, "ramp_steps": 0, "steady_tolerance": 0.1, "steady_interval_steps": 20}
+        | {"steady_watch": watched},
+    )
+    tables["openings"] = [tables["openings"][0] | {"temperature_k": 310.0}, *tables["openings"][1:]]
+    _, summary = Run(Solver(case_from_dict(tables)), tmp_path).execute()
+    assert any("steadiness of the heat" in text for text in summary["not_judged"]) == ("heat" not in watched)
+
+
 @pytest.mark.parametrize("key", [{"conductivity_ratio": 2.0}, {"temperature_k": 300.0}])
 def test_what_is_said_of_heat_needs_a_thermal_flow(key):
     with pytest.raises(InputError, match=r"cold but no \[thermal\]"):

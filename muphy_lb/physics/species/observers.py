@@ -167,6 +167,15 @@ class SpeciesTold:
             found[name] = {"area_m2": area_m2, "mean_flux": flux, "mean_value": at_wall, "sherwood": sherwood}
         return found
 
+    def stored_share(self, numbers: Sequence[float]) -> float:
+        """Sum of all rates of :meth:`numbers_si` over what enters by them or, if that is more, leaves; 0 where this
+        would hardly have changed the amount in the time that has passed."""
+        mean, rates, view = numbers[len(self.outlets)], numbers[len(self.outlets) + 1 :], self._view
+        entering, stored = sum(rate for rate in rates if rate > 0.0), sum(rates)
+        through = max(entering, entering - stored)
+        amount = abs(mean) * view.header.n_nodes * view.units.spacing_m**3
+        return stored / through if through > 0.0 and abs(stored) * view.time_s > STAYS * amount else 0.0
+
     def record(self) -> dict | None:
         """The values and amounts at the end, on rank 0."""
         numbers, values = self.numbers_si(), self._view.model_field(self.scalar.name)
@@ -189,6 +198,7 @@ class SpeciesTold:
             "enters_through_walls": dict(zip(self.walls, numbers[n_outlets + 1 : first_opening], strict=True)),
             "enters_through_openings": dict(zip(self.openings, numbers[first_opening:-1], strict=True)),
             "sources": numbers[-1],
+            "stored_share": self.stored_share(numbers),
             "walls": transfer,
         }
 
@@ -246,7 +256,7 @@ class SpeciesRecord(Observer):
 
     def _filling(self, measured: SpeciesTold) -> str | None:
         numbers = measured.numbers_si()
-        stays = stored_share(numbers[len(measured.outlets) + 1 :]) if numbers else 0.0
+        stays = measured.stored_share(numbers) if numbers else 0.0
         if abs(stays) <= STAYS:
             return None
         return (
@@ -311,13 +321,6 @@ class SpeciesRecord(Observer):
         return ReportPart(tables=(table,), charts=lambda: [chart for made in charts for chart in made()])
 
 
-def stored_share(rates: Sequence[float]) -> float:
-    """What all rates [amount/s] into a domain add up to, over what enters by them or, if that is more, leaves."""
-    entering = sum(rate for rate in rates if rate > 0.0)
-    through = max(entering, entering - sum(rates))
-    return sum(rates) / through if through > 0.0 else 0.0
-
-
 def _staying(share: float) -> str:
     if share > 0.0:
         return f"{100.0 * share:.3g} % of what enters stays"
@@ -334,7 +337,6 @@ def _line(name: str, record: Mapping) -> str:
         f"{wall} {each['sherwood']:.4g}" for wall, each in record["walls"].items() if each["sherwood"] is not None
     ]
     text += f"; enters through {', '.join(walls)} {record['rate_unit']}" if walls else ""
-    rates = [*record["enters_through_walls"].values(), *record["enters_through_openings"].values(), record["sources"]]
-    stays = stored_share(rates)
+    stays = record["stored_share"]
     text += f"; {_staying(stays)}" if abs(stays) > STAYS else ""
     return text + (f"; Sherwood number: {', '.join(numbers)}" if numbers else "")

@@ -55,8 +55,9 @@ class Thermal(Physics):
 
     @classmethod
     def monitored_in(cls, case) -> tuple[str, ...]:
-        """The gradients at walls, if a wall has a temperature."""
-        return ("heat",) if any(wall.temperature_k is not None for wall in case.walls) else ()
+        """The gradients at walls, if a wall has a temperature, or the mean temperature, if what enters has one."""
+        places = (*case.walls, *case.openings)
+        return ("heat",) if any(place.temperature_k is not None for place in places) else ()
 
     def extend(self, flow):
         """The flow with a temperature."""
@@ -74,8 +75,14 @@ class Thermal(Physics):
         return f"temperature: {self._method}"
 
     def monitored(self, view):
-        """The function that measures the gradients at walls."""
-        return {"heat": partial(wall_gradients_k_m, view)}
+        """The function that measures the gradients at walls, or the mean temperature above that of reference."""
+        if any(wall.temperature_k is not None for wall in view.case.walls):
+            return {"heat": partial(wall_gradients_k_m, view)}
+        return {"heat": partial(self._mean_above, view)}
+
+    def _mean_above(self, view) -> dict[str, float]:
+        values = temperature_k(view)
+        return {} if values is None else {"mean_k": float(np.mean(values - self._reference_k, dtype=np.float64))}
 
     def observers(self, view, folder, resume_step):
         """The time series of heat, and the picture."""

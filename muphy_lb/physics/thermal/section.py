@@ -9,7 +9,7 @@ from muphy_lb.case.usual import Setting, Usual, about, outside
 from muphy_lb.output.drawing import picture_files
 
 OUTPUT_FIELDS = ("temperature",)
-MONITORED = {"heat": "wall of fixed temperature"}
+MONITORED = {"heat": "wall or opening of fixed temperature"}
 SHAPES = {"heated_cavity": "facing_walls"}
 SERIES_FILE, PICTURE_FILE = "heat.csv", "temperature.png"
 FILES = (SERIES_FILE, *picture_files(PICTURE_FILE))

@@ -262,3 +262,10 @@ def test_openings_that_nothing_crosses_do_not_judge_a_flow(outflow_m3_s, is_told
     openings = [{"name": "inlet", "pressure_pa": 0.0}, {"name": "outlet", "pressure_pa": 0.0}]
     _, summary = Run(simulate(open_channel(walls=walls, openings=openings)), tmp_path).execute()
     assert any("100 % more leaves than enters" in text for text in summary["objections"]) == is_told
+
+
+def test_heat_that_nobody_watched_in_a_flow_that_is_steady_is_not_judged():
+    """A channel with walls of two temperatures was sound after a twentieth of the time of diffusion."""
+    (text,) = _not_judged(replace(SOUND, unwatched=("heat",)))
+    assert "steadiness of the heat" in text and "run.steady_watch" in text
+    assert not tuple(_not_judged(SOUND))
