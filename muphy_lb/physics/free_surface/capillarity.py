@@ -377,31 +377,37 @@ def curvature_of(coefficients) -> np.ndarray:
 
 
 def _tension(neighbours, n, lattice, parameters):
-    return parameters[TENSION] * curvature(neighbours, n, lattice, parameters)
+    normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
+    place = plane_distance(parameters[FILL][n].astype(float), normal)
+    depth = np.where(is_flat, 0.0, 0.5 * np.abs(normal).sum(axis=0) - np.abs(place))
+    return parameters[TENSION] * curvature(neighbours, n, lattice, parameters), depth
 
 
 def _tension_node(lattice, precision, jit, at):
     tension, curvature_at = at[TENSION], curvature_node(lattice, precision, jit, at)
 
     def pressure(neighbours, n, parameters):
-        return parameters[tension] * curvature_at(neighbours, n, parameters)
+        found, depth = curvature_at(neighbours, n, parameters)
+        return parameters[tension] * found, depth
 
     return jit(pressure)
 
 
 def curvature_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, n, parameters)`` of :func:`curvature`."""
-    zero, normal_of = precision.real(0), normal_node(lattice, precision, jit, at)
+    """Node function ``(neighbours, n, parameters)`` -> :func:`curvature`, and how deep the smaller part of the cell,
+    liquid or gas, is that its plane cuts off."""
+    zero, half, normal_of = precision.real(0), precision.real(0.5), normal_node(lattice, precision, jit, at)
     paraboloid, refined = _paraboloid_node(lattice, precision, jit, at), _refined_node(lattice, precision, jit, at)
     curvature_of_it = curvature_of_node(precision, jit)
 
     def curvature(neighbours, n, parameters):
         normal = normal_of(neighbours, n, parameters)
         if normal[0] == zero and normal[1] == zero and normal[2] == zero:
-            return zero
-        shape, normal, first = paraboloid(neighbours, n, parameters, normal)
+            return zero, zero
+        size = abs(normal[0]) + abs(normal[1]) + abs(normal[2])
+        shape, normal, first, place = paraboloid(neighbours, n, parameters, normal)
         a, b, c, h, i = refined(neighbours, n, parameters, normal, shape, first)
-        return curvature_of_it(a, b, c, h, i)
+        return curvature_of_it(a, b, c, h, i), half * size - abs(place)
 
     return jit(curvature)
 
@@ -483,8 +489,8 @@ def curvature_of_node(precision, jit):
 
 
 def _paraboloid_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, n, parameters, normal)`` -> A, B, C, the normal tilted by H and I, and the vector
-    along which x is measured."""
+    """Node function ``(neighbours, n, parameters, normal)`` -> A, B, C, the normal tilted by H and I, the vector
+    along which x is measured, and the distance of the plane from the centre."""
     fill, real = at[FILL], precision.real
     one, (none, add, solve) = real(1), equations_nodes(precision, jit)
     surfaces_beside = surfaces_beside_node(lattice, precision, jit, at)
@@ -505,7 +511,7 @@ def _paraboloid_node(lattice, precision, jit, at):
         a, b, c, h, i = solve(equations)
         tx, ty, tz = nx - h * px - i * qx, ny - h * py - i * qy, nz - h * pz - i * qz
         scale = one / real(math.sqrt(tx * tx + ty * ty + tz * tz))
-        return (a, b, c), (tx * scale, ty * scale, tz * scale), (px, py, pz)
+        return (a, b, c), (tx * scale, ty * scale, tz * scale), (px, py, pz), own
 
     return jit(paraboloid)
 

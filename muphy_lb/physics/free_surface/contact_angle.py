@@ -282,7 +282,8 @@ def _tension_node(lattice, precision, jit, at):
             if nx * nx + ny * ny + nz * nz - facing * facing > meeting:
                 least, most = at_wall(neighbours, n, parameters, (nx, ny, nz), (wx, wy, wz))
                 return parameters[tension] * least, parameters[tension] * most
-        found = parameters[tension] * away_from_walls(neighbours, n, parameters)
+        curvature, _ = away_from_walls(neighbours, n, parameters)
+        found = parameters[tension] * curvature
         return found, found
 
     return jit(pressure)
