@@ -7,23 +7,23 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.feedback import Feedback
+from muphy_lb.boundaries.opening_walls import holding, inwards, stair_points, wall_points
 from muphy_lb.boundaries.profiles import PROFILES, Profile, PulsatileProfile, plug
 from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
-from muphy_lb.domain.links import AXIS_TOLERANCE, is_wall, plane_axes
+from muphy_lb.domain.links import AXIS_TOLERANCE, plane_axes
 from muphy_lb.domain.part import chunks, cuts_of
-from muphy_lb.geometry.link_cuts import Cuts
-from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, neighbour_table
+from muphy_lb.geometry.neighbours import neighbour_table
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
-from muphy_lb.geometry.voxels import Opening
 from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum, oblique_shares
 
 PARTS = 2.0**20  # of a voxel, the grid of places that whole voxels may be added to
 MOST_SCALED = 2.0  # area of an ellipse through walls over that of the voxels
-DEPTH = 3  # layers of voxels whose walls tell the direction of a vessel
 RANK = 1e-6  # singular value over the largest one below which walls do not tell a number
 LEAST_TILT, MOST_TILT = 0.03, 1.5  # tangents of the angles between a vessel and the normal of its opening that count
+LEAST_OF_STAIRS = 0.06  # the first of them where walls are half-way
+MOST_MISFIT = 0.5  # root mean square of a.M.a - 1 at walls up to which they are those of one vessel
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,11 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
     mine = [np.flatnonzero(links.boundary == number) for number in range(len(nodes.openings))]
     own = [np.unique(links.node[each]) for each in mine]
     is_beside = [
-        _walls(table[:, each], slip) & (lattice.c @ opening.normal < AXIS_TOLERANCE)[:, np.newaxis]
+        holding(table[:, each], slip) & (lattice.c @ opening.normal < AXIS_TOLERANCE)[:, np.newaxis]
         for opening, each in zip(nodes.openings, own, strict=True)
     ]
     inside = [
-        _inwards(nodes, lattice, rim.voxel[each[beside.any(axis=0)]], opening.normal)
+        inwards(nodes, lattice, rim.voxel[each[beside.any(axis=0)]], opening.normal)
         for opening, each, beside in zip(nodes.openings, own, is_beside, strict=True)
     ]
     cuts = None
@@ -116,54 +116,23 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
         cuts = cuts_of(nodes.cuts, np.unique(np.concatenate([*(rim.voxel[each] for each in own), *inside])))
     found = []
     for number, (each, beside, behind) in enumerate(zip(own, is_beside, inside, strict=True)):
-        inner = behind[: 0 if slip else behind.size]
-        walls = _wall_points(nodes, lattice, nodes.openings[number], (rim.voxel[each], beside), (cuts, inner))
+        opening, inner = nodes.openings[number], behind[: 0 if slip else behind.size]
         frame = replace(_frame(nodes, lattice, links, midpoint, number, mine[number]), has_walls=bool(beside.any()))
-        found.append(_through(walls, frame))
+        walls, are_cut = wall_points(nodes, lattice, opening, (rim.voxel[each], beside), (cuts, inner))
+        frame = _through(walls, frame)
+        if not are_cut:
+            stairs = stair_points(nodes, lattice, opening, rim.voxel[each], slip) if beside.any() else walls[:0]
+            frame = replace(frame, along=_through(stairs, replace(frame, along=frame.normal), LEAST_OF_STAIRS).along)
+        found.append(frame)
     return tuple(found)
 
 
-def _walls(table: np.ndarray, slip) -> np.ndarray:
-    """(Q, n) whether links of a table of neighbours lead into walls that do not slip."""
-    return is_wall(table) & ~np.isin(table, FIRST_WALL_LINK - np.array(slip, dtype=np.int64))
-
-
-def _inwards(nodes: NodeList, lattice: Lattice, voxel: np.ndarray, normal) -> np.ndarray:
-    """Ascending ids of ``DEPTH`` layers of voxels from some on, along links that do not lead back to the opening."""
-    steps, size = lattice.c[lattice.c @ np.asarray(normal) > -AXIS_TOLERANCE], np.array(nodes.shape[::-1])
-    place = voxel_coordinates(voxel, nodes.shape)
-    for _ in range(DEPTH):
-        place = (place[:, np.newaxis] + steps).reshape(-1, 3)
-        place = np.unique(place[((place >= 0) & (place < size)).all(axis=1)], axis=0)
-    return np.sort(np.ravel_multi_index(tuple(place.T[::-1]), nodes.shape)) if place.size else voxel
-
-
-def _wall_points(
-    nodes: NodeList, lattice: Lattice, opening: Opening, beside: tuple, inside: tuple[Cuts | None, np.ndarray]
-) -> np.ndarray:
-    """(n, 3) where links meet walls: those ``beside`` an opening, voxel ids (n,) of its nodes and (Q, n) which of their
-    links, half-way; or, if any of them is, at their cuts, and where others are cut from voxels ``inside``, which tell
-    where a vessel goes. Links across the plane end in what closes the vessel around it, where no wall may cut them."""
-    (voxel, is_beside), (cuts, inner) = beside, inside
-    centre = (np.array(opening.centre_m) - nodes.origin_m) / nodes.spacing_m
-    half_way, cut = [np.zeros((0, 3))], [np.zeros((0, 3))]
-    for q in range(1, lattice.q):
-        at_wall = voxel[is_beside[q]]
-        half_way.append(voxel_coordinates(at_wall, nodes.shape) + HALF * lattice.c[q])
-        if cuts is not None:
-            start = np.union1d(at_wall, inner)
-            distance, place = cuts.of(start, lattice.c[q]), voxel_coordinates(start, nodes.shape)
-            ends_inside = (place + lattice.c[q] - centre) @ opening.normal > 0.0
-            points = place + np.multiply.outer(distance, lattice.c[q])
-            cut.append(points[ends_inside & ~np.isnan(distance)])
-    return np.concatenate(cut if any(map(len, cut)) else half_way)
-
-
-def _through(walls: np.ndarray, frame: OpeningFrame) -> OpeningFrame:
+def _through(walls: np.ndarray, frame: OpeningFrame, least_tilt: float = LEAST_TILT) -> OpeningFrame:
     """The frame with its ellipse moved and scaled to lie nearest to points (n, 3) of walls: a.M.a = a.b + c there by
     least squares, and d (a.b' + c') + d^2 c'' more by d voxels inwards, which gives the direction of the vessel: b' is
     twice M times what its axis moves aside in each of them, and with c'' a straight vessel is exact. Numbers that these
-    do not tell, and ellipses that are none or far larger or smaller than before, change nothing."""
+    do not tell, and ellipses that are none or far larger or smaller than before, change nothing. Walls that lie far from
+    the ellipse, as those of a rock, have no direction."""
     curvature, axes = np.linalg.eigh(frame.ellipse)
     is_bounded = curvature > AXIS_TOLERANCE * curvature.max()
     curvature, axes = curvature[is_bounded], axes[:, is_bounded]
@@ -180,7 +149,8 @@ def _through(walls: np.ndarray, frame: OpeningFrame) -> OpeningFrame:
         frame = replace(frame, ellipse=frame.ellipse / square, axis=frame.centroid + axes @ middle)
         turn = found[here.shape[1] + 1 : 2 * here.shape[1]] if columns is not here else 0.0 * curvature
         aside = axes @ (0.5 * turn / curvature)
-        is_tilted = LEAST_TILT < np.linalg.norm(aside) < MOST_TILT
+        misfit = float(np.sqrt(np.mean((columns @ found - (arm**2) @ curvature) ** 2))) / square
+        is_tilted = misfit < MOST_MISFIT and least_tilt < np.linalg.norm(aside) < MOST_TILT
         along = frame.normal + _shiftable(aside)
         return replace(frame, along=along / np.linalg.norm(along)) if is_tilted else frame
     return frame
