@@ -54,7 +54,8 @@ class OpeningFrame:
     area: float
     centroid: np.ndarray  #: mean (x, y, z) of the link midpoints
     normal: np.ndarray  #: unit vector into the fluid
-    radius: float  #: of the disc of this area, up to where the walls are; half the width in two dimensions
+    #: of the disc of this area, up to where the walls are; half the width in two dimensions; seen along the vessel
+    radius: float
     #: middle, half_widths: (x, y, z) middle and half the size of the box around the links along the axes
     middle: np.ndarray
     half_widths: np.ndarray
@@ -63,9 +64,18 @@ class OpeningFrame:
     #: through the walls beside it or, if it has none, with its area; 0 along axes that are periodic
     ellipse: np.ndarray
     axis: np.ndarray  #: (3,) middle of the ellipse
-    along: np.ndarray  #: (3,) unit vector into the fluid along the vessel, as far as cut walls tell it; else the normal
+    along: np.ndarray  #: (3,) unit vector into the fluid along the vessel, as far as walls tell it; else the normal
     centre: np.ndarray  #: (3,) a point of its plane [voxels]
     has_walls: bool = True  #: whether a wall that does not slip is a neighbour of any of its nodes
+
+    @property
+    def cosine(self) -> float:
+        """Of the angle between the vessel and the normal; 1 exactly where they are one."""
+        return 1.0 if np.array_equal(self.along, self.normal) else float(self.along @ self.normal)
+
+    def carried(self, lattice: Lattice, q: np.ndarray) -> np.ndarray:
+        """(n,) mass that enters through links q per unit of normal velocity of a flow along the vessel."""
+        return link_momentum(lattice, q, np.broadcast_to(self.along / self.cosine, (q.size, 3)))
 
     def moved(self, by: np.ndarray) -> "OpeningFrame":
         """The frame of the same opening in a geometry that lies by (3,) voxels elsewhere."""
@@ -123,7 +133,7 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
         if not are_cut:
             stairs = stair_points(nodes, lattice, opening, rim.voxel[each], slip) if beside.any() else walls[:0]
             frame = replace(frame, along=_through(stairs, replace(frame, along=frame.normal), LEAST_OF_STAIRS).along)
-        found.append(frame)
+        found.append(replace(frame, radius=frame.radius * frame.cosine ** (1.0 / (lattice.dimension - 1))))
     return tuple(found)
 
 
@@ -277,7 +287,7 @@ def pulsatile_weights(
         if condition.pulsatile is not None:
             mine = links.boundary == number
             midpoint, q = _midpoints(nodes, lattice, links.select(mine)), links.q[mine]
-            momentum = link_momentum(lattice, q, np.broadcast_to(frame.normal, (q.size, 3)))
+            momentum = frame.carried(lattice, q)
             found[number] = condition.pulsatile.weights(frame, midpoint, momentum, weights[mine])
     return found
 
@@ -297,7 +307,7 @@ def _unscaled(nodes, lattice, links: LinkRecords, frames, conditions) -> np.ndar
 
 
 def _shaped_momentum(nodes, lattice, links, frame, condition) -> np.ndarray:
-    momentum = link_momentum(lattice, links.q, np.broadcast_to(frame.normal, (links.n_links, 3)))
+    momentum = frame.carried(lattice, links.q)
     return momentum * condition.profile(frame, _midpoints(nodes, lattice, links))
 
 
