@@ -16,7 +16,7 @@ from muphy_lb.domain.part import chunks, cuts_of
 from muphy_lb.geometry.neighbours import neighbour_table
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
 from muphy_lb.lattice import Lattice, added
-from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum, oblique_shares
+from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum, oblique_shares, tilted_shares
 
 PARTS = 2.0**20  # of a voxel, the grid of places that whole voxels may be added to
 MOST_SCALED = 2.0  # area of an ellipse through walls over that of the voxels
@@ -221,11 +221,15 @@ def oblique_weights(nodes, lattice: Lattice, links: LinkRecords, openings: tuple
     """
     weights = np.zeros(links.n_links)
     for number, (frame, condition) in enumerate(zip(*openings, strict=True)):
-        is_oblique = condition.kind == PRESSURE and plane_axes([frame])[0] < 0
-        if not (is_oblique and frame.has_walls and frame.ellipse.any()):
+        is_oblique, is_tilted = plane_axes([frame])[0] < 0, frame.cosine < 1.0
+        is_shaped = condition.kind == PRESSURE and frame.has_walls and frame.ellipse.any()
+        if not (is_shaped and (is_oblique or is_tilted)):
             continue
         mine = links.boundary == number
         q, x = links.q[mine], voxel_coordinates(links.voxel[mine], nodes.shape)
+        if not is_oblique:
+            weights[mine] = _tilted(lattice, q, omega, x, frame)
+            continue
         axis = _shiftable(frame.axis)
         ends = x - axis, x + lattice.c[q] - axis
         psi = tuple((1.0 - _square(frame.ellipse, arm)) / (2.0 * np.trace(frame.ellipse)) for arm in ends)
@@ -234,6 +238,18 @@ def oblique_weights(nodes, lattice: Lattice, links: LinkRecords, openings: tuple
         place = across[1] / np.where(across[0] < 0.0, across[0], -1.0)
         weights[mine] = oblique_shares(lattice, q, omega, psi, place)
     return weights
+
+
+def _tilted(lattice, q, omega, x, frame):
+    axis = _shiftable(frame.axis)
+    slide = np.eye(3) - np.outer(frame.along, frame.normal) / frame.cosine
+    section = slide.T @ frame.ellipse @ slide
+    # where the axis crosses the plane
+    middle = x + 0.5 * lattice.c[q]
+    depth = ((middle - axis) @ frame.normal).mean()
+    axis = axis + frame.along / frame.cosine * depth
+    psi = (1.0 - _square(section, x - axis)) / (2.0 * np.trace(section))
+    return tilted_shares(lattice, q, omega, psi, _along(middle - axis, frame.along))
 
 
 def _shiftable(place: np.ndarray) -> np.ndarray:

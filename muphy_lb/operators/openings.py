@@ -93,6 +93,14 @@ def oblique_shares(lattice, q: np.ndarray, omega: float, psi: tuple, place: np.n
     return -2.0 * lattice.w[q] * nu * np.clip(change, -most, most)
 
 
+def tilted_shares(lattice, q: np.ndarray, omega: float, psi: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """(L,) gamma of links q into a plane with a pressure that is not across its vessel."""
+    nu = _relative_viscosity(omega)
+    most = MOST_CHANGE * min(1.0, MOST_VISCOSITY / nu)
+    change = inside / np.maximum(psi, LEAST_PSI)
+    return -2.0 * lattice.w[q] * nu * np.clip(change, -most, most)
+
+
 def plane_of(normal: tuple, omega: float) -> np.ndarray:
     """(4,) normal into the fluid, exact along an axis, and (r - 1) w_q / gamma of an oblique plane, else 0."""
     along_axis = np.rint(normal)
@@ -132,6 +140,7 @@ def openings(equilibrium: Equilibrium) -> Operator:
         at_rest = weight * (1 + value)
         even = at_rest + 0.5 * (1.0 + beyond * beyond) * (even - at_rest)
         towards = added(lattice.c[q, axis] * velocity[axis] for axis in range(3))
+        towards = np.where(plane[3] == 0.0, entering, towards)
         by_pressure = -(outgoing - momentum * towards + weight) + 2 * even
         by_velocity = outgoing + weight + momentum * value
         return np.where(kind == PRESSURE, by_pressure, by_velocity) - weight
@@ -158,7 +167,8 @@ def openings(equilibrium: Equilibrium) -> Operator:
             xx, yy, zz, xy, yz, zx = second((value, ux, uy, uz, r * ux, r * uy, r * uz), no_force, one, zero)
             x, y, z = cx[q], cy[q], cz[q]
             along = x * (x * xx + y * xy) + y * (y * yy + z * yz) + z * (z * zz + x * zx)
-            reflected = outgoing - momentum * (unit * (x * ux + y * uy + z * uz))
+            towards = x * ux + y * uy + z * uz if per_gamma != zero else entering
+            reflected = outgoing - momentum * (unit * towards)
             return two * w[q] * (value + middle * nine_halves * (along - third * (xx + yy + zz))) - reflected
 
         return incoming
