@@ -21,3 +21,8 @@ def plane_of(links, k):
     """The plane of opening k, if it has a pressure."""
     p = links.plane
     return p[4 * k], p[4 * k + 1], p[4 * k + 2], p[4 * k + 3]
+
+
+def momenta_of(links, link):
+    """What a link lets in per unit velocity: of its opening, and along the vessel."""
+    return links.momentum[link], links.inside[link]

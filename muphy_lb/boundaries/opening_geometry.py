@@ -16,7 +16,7 @@ from muphy_lb.domain.part import chunks, cuts_of
 from muphy_lb.geometry.neighbours import neighbour_table
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
 from muphy_lb.lattice import Lattice, added
-from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum, oblique_shares, tilted_shares
+from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum, oblique_shares, slanted_shares
 
 PARTS = 2.0**20  # of a voxel, the grid of places that whole voxels may be added to
 MOST_SCALED = 2.0  # area of an ellipse through walls over that of the voxels
@@ -72,6 +72,14 @@ class OpeningFrame:
     def cosine(self) -> float:
         """Of the angle between the vessel and the normal; 1 exactly where they are one."""
         return 1.0 if np.array_equal(self.along, self.normal) else float(self.along @ self.normal)
+
+    @property
+    def section(self) -> np.ndarray:
+        """(3, 3) matrix of the ellipse, which the vessel carries along: arms across the vessel lie on it, too."""
+        if self.cosine == 1.0:
+            return self.ellipse
+        onto_plane = np.eye(3) - np.outer(self.along, self.normal) / self.cosine
+        return onto_plane.T @ self.ellipse @ onto_plane
 
     def carried(self, lattice: Lattice, q: np.ndarray) -> np.ndarray:
         """(n,) mass that enters through links q per unit of normal velocity of a flow along the vessel."""
@@ -132,7 +140,9 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
         frame = _through(walls, frame)
         if not are_cut:
             stairs = stair_points(nodes, lattice, opening, rim.voxel[each], slip) if beside.any() else walls[:0]
-            frame = replace(frame, along=_through(stairs, replace(frame, along=frame.normal), LEAST_OF_STAIRS).along)
+            straight = replace(frame, along=frame.normal)
+            slanted = _through(stairs, straight, LEAST_OF_STAIRS)
+            frame = straight if slanted.cosine == 1.0 else slanted
         found.append(replace(frame, radius=frame.radius * frame.cosine ** (1.0 / (lattice.dimension - 1))))
     return tuple(found)
 
@@ -209,8 +219,9 @@ def link_weights(nodes, lattice: Lattice, links: LinkRecords, frames, conditions
 
 
 def oblique_weights(nodes, lattice: Lattice, links: LinkRecords, openings: tuple, omega: float) -> np.ndarray:
-    """(L,) population that enters through each link into an oblique plane with a pressure and with walls around it per
-    unit of c_q.u of its node, gamma of :mod:`muphy_lb.operators.openings`; 0 elsewhere.
+    """(2, L) populations that enter through each link into a plane with a pressure and with walls around it, if it is
+    oblique or not across its vessel: per unit of c_q.u of its node and of u along the vessel, gamma and eta of
+    :mod:`muphy_lb.operators.openings`; 0 elsewhere.
 
     Args:
         nodes: the geometry, or its header.
@@ -219,37 +230,28 @@ def oblique_weights(nodes, lattice: Lattice, links: LinkRecords, openings: tuple
         openings: frames and conditions of all openings.
         omega: rate of relaxation of the shear stress.
     """
-    weights = np.zeros(links.n_links)
+    weights = np.zeros((2, links.n_links))
     for number, (frame, condition) in enumerate(zip(*openings, strict=True)):
-        is_oblique, is_tilted = plane_axes([frame])[0] < 0, frame.cosine < 1.0
-        is_shaped = condition.kind == PRESSURE and frame.has_walls and frame.ellipse.any()
-        if not (is_shaped and (is_oblique or is_tilted)):
+        is_oblique, is_slanted = plane_axes([frame])[0] < 0, frame.cosine < 1.0
+        if condition.kind != PRESSURE or not (is_oblique or is_slanted):
+            continue
+        if not (frame.has_walls and frame.ellipse.any()):
             continue
         mine = links.boundary == number
         q, x = links.q[mine], voxel_coordinates(links.voxel[mine], nodes.shape)
-        if not is_oblique:
-            weights[mine] = _tilted(lattice, q, omega, x, frame)
-            continue
-        axis = _shiftable(frame.axis)
+        axis, centre = _shiftable(frame.axis), _shiftable(frame.centre if is_oblique else frame.centroid)
+        section = frame.section
         ends = x - axis, x + lattice.c[q] - axis
-        psi = tuple((1.0 - _square(frame.ellipse, arm)) / (2.0 * np.trace(frame.ellipse)) for arm in ends)
-        centre = _shiftable(frame.centre)
+        psi = tuple((1.0 - _square(section, arm)) / (2.0 * np.trace(section)) for arm in ends)
+        if is_slanted:
+            on_axis = axis + frame.along * (((centre - axis) @ frame.normal) / frame.cosine)
+            inside = _along(x + 0.5 * lattice.c[q] - on_axis, frame.along)
+            weights[:, mine] = slanted_shares(lattice, q, omega, psi, inside)
+            continue
         across = np.array([_along(arm, frame.normal) for arm in (lattice.c[q], x + 0.5 * lattice.c[q] - centre)])
         place = across[1] / np.where(across[0] < 0.0, across[0], -1.0)
-        weights[mine] = oblique_shares(lattice, q, omega, psi, place)
+        weights[0, mine] = oblique_shares(lattice, q, omega, psi, place)
     return weights
-
-
-def _tilted(lattice, q, omega, x, frame):
-    axis = _shiftable(frame.axis)
-    slide = np.eye(3) - np.outer(frame.along, frame.normal) / frame.cosine
-    section = slide.T @ frame.ellipse @ slide
-    # where the axis crosses the plane
-    middle = x + 0.5 * lattice.c[q]
-    depth = ((middle - axis) @ frame.normal).mean()
-    axis = axis + frame.along / frame.cosine * depth
-    psi = (1.0 - _square(section, x - axis)) / (2.0 * np.trace(section))
-    return tilted_shares(lattice, q, omega, psi, _along(middle - axis, frame.along))
 
 
 def _shiftable(place: np.ndarray) -> np.ndarray:

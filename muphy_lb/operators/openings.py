@@ -87,26 +87,29 @@ def _relative_viscosity(omega: float) -> float:
 def oblique_shares(lattice, q: np.ndarray, omega: float, psi: tuple, place: np.ndarray) -> np.ndarray:
     """(L,) gamma of links q into an oblique plane with a pressure; ``psi``: at their nodes and at x + c_q [voxels^2];
     ``place``: s / (c_q.n), which lies within half of 1 where the plane separates x from x + c_q."""
+    return _bounded(lattice, q, omega, 3.0 * (psi[1] - psi[0]) + np.clip(place, -0.5, 0.5), psi[0])
+
+
+def slanted_shares(lattice, q: np.ndarray, omega: float, psi: tuple, inside: np.ndarray) -> np.ndarray:
+    """(2, L) gamma and eta of links q into a plane with a pressure that is not across its vessel; ``psi`` as of
+    :func:`oblique_shares`; ``inside``: s of their middles [voxels]."""
+    changes = (3.0 * (psi[1] - psi[0]), inside)
+    return np.array([_bounded(lattice, q, omega, change, psi[0]) for change in changes])
+
+
+def _bounded(lattice, q: np.ndarray, omega: float, change: np.ndarray, psi: np.ndarray) -> np.ndarray:
     nu = _relative_viscosity(omega)
-    change = (3.0 * (psi[1] - psi[0]) + np.clip(place, -0.5, 0.5)) / np.maximum(psi[0], LEAST_PSI)
     most = MOST_CHANGE * min(1.0, MOST_VISCOSITY / nu)
-    return -2.0 * lattice.w[q] * nu * np.clip(change, -most, most)
+    return -2.0 * lattice.w[q] * nu * np.clip(change / np.maximum(psi, LEAST_PSI), -most, most)
 
 
-def tilted_shares(lattice, q: np.ndarray, omega: float, psi: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """(L,) gamma of links q into a plane with a pressure that is not across its vessel."""
-    nu = _relative_viscosity(omega)
-    most = MOST_CHANGE * min(1.0, MOST_VISCOSITY / nu)
-    change = inside / np.maximum(psi, LEAST_PSI)
-    return -2.0 * lattice.w[q] * nu * np.clip(change, -most, most)
-
-
-def plane_of(normal: tuple, omega: float) -> np.ndarray:
-    """(4,) normal into the fluid, exact along an axis, and (r - 1) w_q / gamma of an oblique plane, else 0."""
+def plane_of(normal: tuple, omega: float, along: np.ndarray | None = None) -> np.ndarray:
+    """(4,) unit vector into the fluid, normal to a plane or along a vessel that is not across it, exact along an axis;
+    and (r - 1) w_q / gamma where there is a gamma, else 0."""
     along_axis = np.rint(normal)
-    if np.abs(normal - along_axis).max() < AXIS_TOLERANCE:
+    if along is None and np.abs(normal - along_axis).max() < AXIS_TOLERANCE:
         return np.append(along_axis, 0.0)
-    return np.append(normal, -1.0 / (6.0 * _relative_viscosity(omega)))
+    return np.append(normal if along is None else along, -1.0 / (6.0 * _relative_viscosity(omega)))
 
 
 def link_momentum(lattice, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -120,17 +123,18 @@ def link_momentum(lattice, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
 def openings(equilibrium: Equilibrium) -> Operator:
     """The opening conditions; the pressure's bracket has the terms of second order that the equilibrium has.
 
-    Reference: ``reference(outgoing, q, condition, momentum, inward, velocity, lattice)``, vectorised over links;
+    Reference: ``reference(outgoing, q, condition, momenta, plane, velocity, lattice)``, vectorised over links;
     ``condition`` is (kind, value), the value a velocity scale or rho_out - 1; ``outgoing`` is f~_q, or what
-    :func:`reflection` makes of it; ``momentum`` comes from :func:`link_momentum`, or is gamma of a link into a plane
-    with a pressure, else 0; ``plane``: (4, L) of :func:`plane_of` where there is a pressure, else 0.
+    :func:`reflection` makes of it; ``momenta``, (2, L): what comes from :func:`link_momentum`, or gamma of a link into a
+    plane with a pressure, else 0, and its eta, else 0; ``plane``: (4, L) of :func:`plane_of` where there is a pressure,
+    else 0.
 
-    The node function ``incoming(outgoing, q, kind, value, momentum, plane, ux, uy, uz)`` takes and returns populations
-    in stored units, and ``value`` times their unit; ``momentum`` is a pure number, ``plane`` a tuple of four.
+    The node function ``incoming(outgoing, q, kind, value, momenta, plane, ux, uy, uz)`` takes and returns populations
+    in stored units, and ``value`` times their unit; ``momenta`` are pure numbers, ``plane`` a tuple of four.
     """
 
-    def reference(outgoing, q, condition, momentum, plane, velocity, lattice):
-        (kind, value), inward = condition, plane[:3]
+    def reference(outgoing, q, condition, momenta, plane, velocity, lattice):
+        (kind, value), (momentum, inside), inward = condition, momenta, plane[:3]
         weight = lattice.w[q]
         entering = added(inward * velocity)
         velocity = np.where(entering > 0.0, 0.5 * (velocity + inward * entering), velocity)
@@ -140,8 +144,7 @@ def openings(equilibrium: Equilibrium) -> Operator:
         at_rest = weight * (1 + value)
         even = at_rest + 0.5 * (1.0 + beyond * beyond) * (even - at_rest)
         towards = added(lattice.c[q, axis] * velocity[axis] for axis in range(3))
-        towards = np.where(plane[3] == 0.0, entering, towards)
-        by_pressure = -(outgoing - momentum * towards + weight) + 2 * even
+        by_pressure = -(outgoing - momentum * towards - inside * entering + weight) + 2 * even
         by_velocity = outgoing + weight + momentum * value
         return np.where(kind == PRESSURE, by_pressure, by_velocity) - weight
 
@@ -153,7 +156,8 @@ def openings(equilibrium: Equilibrium) -> Operator:
         no_force = (zero, zero, zero)
 
         @jit
-        def incoming(outgoing, q, kind, value, momentum, plane, ux, uy, uz):
+        def incoming(outgoing, q, kind, value, momenta, plane, ux, uy, uz):
+            momentum, inside = momenta
             if kind == VELOCITY:
                 return outgoing + momentum * value
             nx, ny, nz, per_gamma = plane
@@ -167,8 +171,8 @@ def openings(equilibrium: Equilibrium) -> Operator:
             xx, yy, zz, xy, yz, zx = second((value, ux, uy, uz, r * ux, r * uy, r * uz), no_force, one, zero)
             x, y, z = cx[q], cy[q], cz[q]
             along = x * (x * xx + y * xy) + y * (y * yy + z * yz) + z * (z * zz + x * zx)
-            towards = x * ux + y * uy + z * uz if per_gamma != zero else entering
-            reflected = outgoing - momentum * (unit * towards)
+            reflected = outgoing - momentum * (unit * (x * ux + y * uy + z * uz))
+            reflected -= inside * (unit * entering)
             return two * w[q] * (value + middle * nine_halves * (along - third * (xx + yy + zz))) - reflected
 
         return incoming
@@ -248,7 +252,7 @@ def plane_density(equilibrium: Equilibrium) -> Operator:
         nothing = np.zeros(q.size)
         at_density_1 = np.full(q.size, PRESSURE), nothing
         nowhere = np.zeros((4, q.size))
-        excess = -condition.reference(crossing, q, at_density_1, nothing, nowhere, velocity, lattice)
+        excess = -condition.reference(crossing, q, at_density_1, (nothing, nothing), nowhere, velocity, lattice)
         return np.where(kind == PRESSURE, value, excess / (2 * lattice.w[q]))
 
     def node(lattice, precision, jit, at):
@@ -259,7 +263,8 @@ def plane_density(equilibrium: Equilibrium) -> Operator:
         def deviation(crossing, q, kind, value, ux, uy, uz):
             if kind == PRESSURE:
                 return value
-            return -incoming(crossing, q, PRESSURE, zero, zero, (zero, zero, zero, zero), ux, uy, uz) * per_weight[q]
+            nowhere = zero, zero, zero, zero
+            return -incoming(crossing, q, PRESSURE, zero, (zero, zero), nowhere, ux, uy, uz) * per_weight[q]
 
         return deviation
 
