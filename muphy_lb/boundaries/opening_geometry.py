@@ -22,8 +22,9 @@ PARTS = 2.0**20  # of a voxel, the grid of places that whole voxels may be added
 MOST_SCALED = 2.0  # area of an ellipse through walls over that of the voxels
 RANK = 1e-6  # singular value over the largest one below which walls do not tell a number
 LEAST_TILT, MOST_TILT = 0.03, 1.5  # tangents of the angles between a vessel and the normal of its opening that count
-LEAST_OF_STAIRS = 0.06  # the first of them where walls are half-way
 MOST_MISFIT = 0.5  # root mean square of a.M.a - 1 at walls up to which they are those of one vessel
+# The same of stairs; and what share of the misfit of a straight vessel may remain where they tell a direction.
+LEAST_OF_STAIRS, MOST_OF_STAIRS, MOST_LEFT = 0.06, 0.3, 0.9
 
 
 @dataclass(frozen=True)
@@ -141,27 +142,30 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
         if not are_cut:
             stairs = stair_points(nodes, lattice, opening, rim.voxel[each], slip) if beside.any() else walls[:0]
             straight = replace(frame, along=frame.normal)
-            slanted = _through(stairs, straight, LEAST_OF_STAIRS)
+            slanted = _through(stairs, straight, are_stairs=True)
             frame = straight if slanted.cosine == 1.0 else slanted
         found.append(replace(frame, radius=frame.radius * frame.cosine ** (1.0 / (lattice.dimension - 1))))
     return tuple(found)
 
 
-def _through(walls: np.ndarray, frame: OpeningFrame, least_tilt: float = LEAST_TILT) -> OpeningFrame:
+def _through(walls: np.ndarray, frame: OpeningFrame, are_stairs: bool = False) -> OpeningFrame:
     """The frame with its ellipse moved and scaled to lie nearest to points (n, 3) of walls: a.M.a = a.b + c there by
     least squares, and d (a.b' + c') + d^2 c'' more by d voxels inwards, which gives the direction of the vessel: b' is
     twice M times what its axis moves aside in each of them, and with c'' a straight vessel is exact. Numbers that these
-    do not tell, and ellipses that are none or far larger or smaller than before, change nothing. Walls that lie far from
-    the ellipse, as those of a rock, have no direction."""
+    do not tell, and ellipses that are none or far larger or smaller than before, change nothing. Walls far from the
+    ellipse, as those of a rock, have no direction."""
     curvature, axes = np.linalg.eigh(frame.ellipse)
     is_bounded = curvature > AXIS_TOLERANCE * curvature.max()
     curvature, axes = curvature[is_bounded], axes[:, is_bounded]
     arm = (walls - frame.centroid) @ axes
     depth = (walls - frame.centroid) @ frame.normal
     here = np.column_stack((np.ones(len(arm)), arm))
-    inwards = depth[:, np.newaxis] * here
+    inwards, target = depth[:, np.newaxis] * here, arm**2 @ curvature
+    least, most = (LEAST_OF_STAIRS, MOST_OF_STAIRS) if are_stairs else (LEAST_TILT, MOST_MISFIT)
+    if are_stairs and len(walls):
+        most = min(most, MOST_LEFT * _misfit(here, target))
     for columns in (np.column_stack((here, inwards, depth**2)), np.hstack((here, inwards)), here):
-        found, _, rank, _ = np.linalg.lstsq(columns, (arm**2) @ curvature, rcond=RANK)
+        found, _, rank, _ = np.linalg.lstsq(columns, target, rcond=RANK)
         middle = 0.5 * found[1 : here.shape[1]] / curvature
         square = float(_shiftable(found[0] + middle**2 @ curvature))
         if rank < columns.shape[1] or not 1.0 / MOST_SCALED < square < MOST_SCALED:
@@ -169,11 +173,15 @@ def _through(walls: np.ndarray, frame: OpeningFrame, least_tilt: float = LEAST_T
         frame = replace(frame, ellipse=frame.ellipse / square, axis=frame.centroid + axes @ middle)
         turn = found[here.shape[1] + 1 : 2 * here.shape[1]] if columns is not here else 0.0 * curvature
         aside = axes @ (0.5 * turn / curvature)
-        misfit = float(np.sqrt(np.mean((columns @ found - (arm**2) @ curvature) ** 2))) / square
-        is_tilted = misfit < MOST_MISFIT and least_tilt < np.linalg.norm(aside) < MOST_TILT
+        is_tilted = _misfit(columns, target) < most * square and least < np.linalg.norm(aside) < MOST_TILT
         along = frame.normal + _shiftable(aside)
         return replace(frame, along=along / np.linalg.norm(along)) if is_tilted else frame
     return frame
+
+
+def _misfit(columns: np.ndarray, target: np.ndarray) -> float:
+    """Root mean square of what columns (n, k) leave of a target (n,) by least squares."""
+    return float(np.sqrt(np.mean((columns @ np.linalg.lstsq(columns, target, rcond=RANK)[0] - target) ** 2)))
 
 
 def opening_areas_m2(nodes: NodeList | GeometryHeader, frames) -> dict[str, float]:

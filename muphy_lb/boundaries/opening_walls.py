@@ -35,9 +35,10 @@ def inwards(nodes: NodeList, lattice: Lattice, voxel: np.ndarray, normal) -> np.
 def wall_points(
     nodes: NodeList, lattice: Lattice, opening: Opening, beside: tuple, inside: tuple[Cuts | None, np.ndarray]
 ) -> tuple[np.ndarray, bool]:
-    """(n, 3) where links meet walls, and whether at their cuts: those ``beside`` an opening, voxel ids (n,) of its nodes and (Q, n) which of their
-    links, half-way; or, if any of them is, at their cuts, and where others are cut from voxels ``inside``, which tell
-    where a vessel goes. Links across the plane end in what closes the vessel around it, where no wall may cut them."""
+    """(n, 3) where links meet walls, and whether at their cuts: those ``beside`` an opening, voxel ids (n,) of its
+    nodes and (Q, n) which of their links, half-way; or, if any of them is, at their cuts, and where others are cut from
+    voxels ``inside``, which tell where a vessel goes. Links across the plane end in what closes the vessel around it,
+    where no wall may cut them."""
     (voxel, is_beside), (cuts, inner) = beside, inside
     centre = (np.array(opening.centre_m) - nodes.origin_m) / nodes.spacing_m
     half_way, cut = [np.zeros((0, 3))], [np.zeros((0, 3))]
@@ -78,7 +79,7 @@ def stair_points(nodes: NodeList, lattice: Lattice, opening: Opening, voxel: np.
 
 
 def _between(nodes: NodeList, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Ascending ids of the fluid voxels from one to another corner (x, y, z); those of a list are read chunk by chunk."""
+    """Ascending ids of the fluid voxels from one to another corner (x, y, z), read chunk by chunk."""
     found = [np.zeros(0, dtype=np.int64)]
     layer = nodes.shape[1] * nodes.shape[2]
     for part in chunks(nodes.voxel.size):

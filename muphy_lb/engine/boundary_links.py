@@ -383,14 +383,15 @@ class BoundaryLinks:
         """(n_openings,) whether the plane of each opening reflects: with a pressure, normal to an axis, across its
         vessel, and unless nodes may be without fluid, which send nothing that could be reflected."""
         axis = plane_axes(self._addresses.domain.part.nodes.openings)[: conditions.kind.size]
-        is_across = (axis >= 0) & ~self._are_slanted(conditions)
+        normals, along = self._directions(conditions)
+        is_across = (axis >= 0) & (normals == along).all(axis=1)
         return (conditions.kind == PRESSURE) & is_across & (not self._model.occupied)
 
-    def _are_slanted(self, conditions: LinkConditions) -> np.ndarray:
-        """(n_openings,) whether each vessel leaves its opening at an angle to the normal."""
+    def _directions(self, conditions: LinkConditions) -> tuple[np.ndarray, np.ndarray]:
+        """(n_openings, 3) normals of the openings, and unit vectors along their vessels."""
         openings = self._addresses.domain.part.nodes.openings[: conditions.kind.size]
         normals = np.array([opening.normal for opening in openings]).reshape(-1, 3)
-        return ~np.isclose(normals if conditions.along is None else conditions.along, normals).all(axis=1)
+        return normals, normals if conditions.along is None else conditions.along
 
     def _inside(self, conditions: LinkConditions) -> np.ndarray:
         """(L,) eta of each link."""
@@ -405,14 +406,9 @@ class BoundaryLinks:
 
     def _planes(self, conditions: LinkConditions) -> np.ndarray:
         """(n_openings, 4) :func:`muphy_lb.operators.openings.plane_of` of planes with a pressure, and 0 elsewhere."""
-        openings, omega = self._addresses.domain.part.nodes.openings[: self._n_openings], self._model.plane_rate
-        is_slanted = self._are_slanted(conditions)
-        planes = np.array(
-            [
-                plane_of(opening.normal, omega, conditions.along[k] if is_slanted[k] else None)
-                for k, opening in enumerate(openings)
-            ]
-        ).reshape(-1, 4)
+        normals, along = self._directions(conditions)
+        planes = np.array([plane_of(*pair, self._model.plane_rate) for pair in zip(normals, along, strict=True)])
+        planes = planes.reshape(-1, 4)
         has_pressure = (conditions.kind == PRESSURE) & (not self._model.occupied)
         return np.where(has_pressure[:, None], planes, 0.0).astype(self._backend.precision.real)
 

@@ -51,12 +51,12 @@ from muphy_lb.operators.openings import (
     VELOCITY,
     link_momentum,
     oblique_shares,
-    slanted_shares,
     openings,
     plane_density,
     plane_of,
     reflected_shares,
     reflection,
+    slanted_shares,
 )
 from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, named, positions
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS

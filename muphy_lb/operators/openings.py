@@ -103,13 +103,13 @@ def _bounded(lattice, q: np.ndarray, omega: float, change: np.ndarray, psi: np.n
     return -2.0 * lattice.w[q] * nu * np.clip(change / np.maximum(psi, LEAST_PSI), -most, most)
 
 
-def plane_of(normal: tuple, omega: float, along: np.ndarray | None = None) -> np.ndarray:
-    """(4,) unit vector into the fluid, normal to a plane or along a vessel that is not across it, exact along an axis;
-    and (r - 1) w_q / gamma where there is a gamma, else 0."""
+def plane_of(normal: np.ndarray, along: np.ndarray, omega: float) -> np.ndarray:
+    """(4,) unit vector into the fluid along a vessel, exact along an axis if that is normal to its plane, and
+    (r - 1) w_q / gamma where there is a gamma, else 0."""
     along_axis = np.rint(normal)
-    if along is None and np.abs(normal - along_axis).max() < AXIS_TOLERANCE:
+    if np.array_equal(normal, along) and np.abs(normal - along_axis).max() < AXIS_TOLERANCE:
         return np.append(along_axis, 0.0)
-    return np.append(normal if along is None else along, -1.0 / (6.0 * _relative_viscosity(omega)))
+    return np.append(along, -1.0 / (6.0 * _relative_viscosity(omega)))
 
 
 def link_momentum(lattice, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -125,9 +125,9 @@ def openings(equilibrium: Equilibrium) -> Operator:
 
     Reference: ``reference(outgoing, q, condition, momenta, plane, velocity, lattice)``, vectorised over links;
     ``condition`` is (kind, value), the value a velocity scale or rho_out - 1; ``outgoing`` is f~_q, or what
-    :func:`reflection` makes of it; ``momenta``, (2, L): what comes from :func:`link_momentum`, or gamma of a link into a
-    plane with a pressure, else 0, and its eta, else 0; ``plane``: (4, L) of :func:`plane_of` where there is a pressure,
-    else 0.
+    :func:`reflection` makes of it; ``momenta``, (2, L): what comes from :func:`link_momentum`, or gamma of a link
+    into a plane with a pressure, else 0, and its eta, else 0; ``plane``: (4, L) of :func:`plane_of` where there is a
+    pressure, else 0.
 
     The node function ``incoming(outgoing, q, kind, value, momenta, plane, ux, uy, uz)`` takes and returns populations
     in stored units, and ``value`` times their unit; ``momenta`` are pure numbers, ``plane`` a tuple of four.

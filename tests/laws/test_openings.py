@@ -285,11 +285,11 @@ def test_the_compiled_condition_is_the_specified_one(lattice, kind):
     rng = np.random.default_rng(4)
     n = 40
     q, kinds, value = rng.integers(1, lattice.q, n), np.full(n, kind), rng.uniform(-0.1, 0.1, n)
-    outgoing, momentum, velocity = rng.normal(size=n), rng.normal(size=n), rng.uniform(-0.1, 0.1, (3, n))
+    outgoing, momenta, velocity = rng.normal(size=n), rng.normal(size=(2, n)), rng.uniform(-0.1, 0.1, (3, n))
     plane = np.vstack((rng.normal(size=(3, n)), -rng.uniform(size=n))) * rng.integers(0, 2, n)
-    specified = openings(COMPRESSIBLE).reference(outgoing, q, (kinds, value), momentum, plane, velocity, lattice)
+    specified = openings(COMPRESSIBLE).reference(outgoing, q, (kinds, value), momenta, plane, velocity, lattice)
     incoming = openings(COMPRESSIBLE).compile(lattice, FP64, lambda function: function)
-    rows = zip(outgoing, q, kinds, value, momentum, plane.T, *velocity, strict=True)
+    rows = zip(outgoing, q, kinds, value, momenta.T, plane.T, *velocity, strict=True)
     assert np.abs([incoming(*row) for row in rows] - specified).max() < 1e-13
 
 
