@@ -250,11 +250,12 @@ def oblique_weights(nodes, lattice: Lattice, links: LinkRecords, openings: tuple
         axis, centre = _shiftable(frame.axis), _shiftable(frame.centre if is_oblique else frame.centroid)
         section = frame.section
         ends = x - axis, x + lattice.c[q] - axis
+        middle = 0.5 / np.trace(section)
         psi = tuple((1.0 - _square(section, arm)) / (2.0 * np.trace(section)) for arm in ends)
         if is_slanted:
             on_axis = axis + frame.along * (((centre - axis) @ frame.normal) / frame.cosine)
             inside = _along(x + 0.5 * lattice.c[q] - on_axis, frame.along)
-            weights[:, mine] = slanted_shares(lattice, q, omega, psi, inside)
+            weights[:, mine] = slanted_shares(lattice, q, omega, psi, middle, inside)
             continue
         across = np.array([_along(arm, frame.normal) for arm in (lattice.c[q], x + 0.5 * lattice.c[q] - centre)])
         place = across[1] / np.where(across[0] < 0.0, across[0], -1.0)

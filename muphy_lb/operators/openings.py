@@ -63,6 +63,8 @@ VELOCITY = 0
 PRESSURE = 1
 # Of oblique planes: bounds of |gamma| / 2 w_q d, of the d up to which that is allowed, and of psi at a node [voxels^2].
 MOST_CHANGE, MOST_VISCOSITY, LEAST_PSI = 4.0, 0.3, 0.05
+# psi over that of the axis below which a node tells no gradient: where walls lie otherwise than the ellipse, it diverges.
+RIM = 0.25
 AXIS_TOLERANCE = 1e-9  # of components of a normal along an axis
 
 
@@ -90,11 +92,11 @@ def oblique_shares(lattice, q: np.ndarray, omega: float, psi: tuple, place: np.n
     return _bounded(lattice, q, omega, 3.0 * (psi[1] - psi[0]) + np.clip(place, -0.5, 0.5), psi[0])
 
 
-def slanted_shares(lattice, q: np.ndarray, omega: float, psi: tuple, inside: np.ndarray) -> np.ndarray:
+def slanted_shares(lattice, q: np.ndarray, omega: float, psi: tuple, middle: float, inside: np.ndarray) -> np.ndarray:
     """(2, L) gamma and eta of links q into a plane with a pressure that is not across its vessel; ``psi`` as of
-    :func:`oblique_shares`; ``inside``: s of their middles [voxels]."""
-    changes = (3.0 * (psi[1] - psi[0]), inside)
-    return np.array([_bounded(lattice, q, omega, change, psi[0]) for change in changes])
+    :func:`oblique_shares`; ``middle``: that of the axis; ``inside``: s of the links' middles [voxels]."""
+    shear = _bounded(lattice, q, omega, 3.0 * (psi[1] - psi[0]), psi[0])
+    return np.array([shear, _bounded(lattice, q, omega, inside, np.maximum(psi[0], RIM * middle))])
 
 
 def _bounded(lattice, q: np.ndarray, omega: float, change: np.ndarray, psi: np.ndarray) -> np.ndarray:
