@@ -21,7 +21,7 @@ from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum, obliqu
 PARTS = 2.0**20  # of a voxel, the grid of places that whole voxels may be added to
 MOST_SCALED = 2.0  # area of an ellipse through walls over that of the voxels
 RANK = 1e-6  # singular value over the largest one below which walls do not tell a number
-LEAST_TILT, MOST_TILT = 0.03, 1.5  # tangents of the angles between a vessel and the normal of its opening that count
+LEAST_TILT, MOST_TILT = 0.03, 4.0  # tangents of the angles between a vessel and the normal of its opening that count
 MOST_MISFIT = 0.5  # root mean square of a.M.a - 1 at walls up to which they are those of one vessel
 # The same of stairs; and what share of the misfit of a straight vessel may remain where they tell a direction.
 LEAST_OF_STAIRS, MOST_OF_STAIRS, MOST_LEFT = 0.06, 0.3, 0.9

@@ -63,7 +63,7 @@ VELOCITY = 0
 PRESSURE = 1
 # Of oblique planes: bounds of |gamma| / 2 w_q d, of the d up to which that is allowed, and of psi at a node [voxels^2].
 MOST_CHANGE, MOST_VISCOSITY, LEAST_PSI = 4.0, 0.3, 0.05
-# psi over that of the axis below which a node tells no gradient: where walls lie otherwise than the ellipse, it diverges.
+# psi over that of the axis below which a node tells no gradient: near walls that the ellipse misses it diverges.
 RIM = 0.25
 AXIS_TOLERANCE = 1e-9  # of components of a normal along an axis
 

@@ -168,7 +168,7 @@ def test_a_parabolic_profile_carries_the_flow_of_a_plug(lattice):
 
 
 def test_a_parabolic_profile_is_the_paraboloid_of_its_radius():
-    frame = SimpleNamespace(centroid=np.array([1.0, 2.0, 3.0]), normal=np.array([1.0, 0.0, 0.0]), radius=4.0)
+    frame = SimpleNamespace(centroid=np.array([1.0, 2.0, 3.0]), along=np.array([1.0, 0.0, 0.0]), radius=4.0)
     midpoints = frame.centroid + np.array([[0.5, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, -4.0], [0.0, 6.0, 0.0]])
     assert parabolic(frame, midpoints).tolist() == [2.0, 1.5, 0.0, 0.0]
 
