@@ -140,10 +140,10 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
         walls, are_cut = wall_points(nodes, lattice, opening, (rim.voxel[each], beside), (cuts, inner))
         frame = _through(walls, frame)
         if not are_cut:
-            stairs = stair_points(nodes, lattice, opening, rim.voxel[each], slip) if beside.any() else walls[:0]
-            straight = replace(frame, along=frame.normal)
-            slanted = _through(stairs, straight, are_stairs=True)
-            frame = straight if slanted.cosine == 1.0 else slanted
+            frame = replace(frame, along=frame.normal)
+            if beside.any() and _Arms.of(walls, frame).straight_misfit() < MOST_OF_STAIRS:
+                slanted = _through(stair_points(nodes, lattice, opening, rim.voxel[each], slip), frame, are_stairs=True)
+                frame = frame if slanted.cosine == 1.0 else slanted
         found.append(replace(frame, radius=frame.radius * frame.cosine ** (1.0 / (lattice.dimension - 1))))
     return tuple(found)
 
@@ -154,16 +154,12 @@ def _through(walls: np.ndarray, frame: OpeningFrame, are_stairs: bool = False) -
     twice M times what its axis moves aside in each of them, and with c'' a straight vessel is exact. Numbers that these
     do not tell, and ellipses that are none or far larger or smaller than before, change nothing. Walls far from the
     ellipse, as those of a rock, have no direction."""
-    curvature, axes = np.linalg.eigh(frame.ellipse)
-    is_bounded = curvature > AXIS_TOLERANCE * curvature.max()
-    curvature, axes = curvature[is_bounded], axes[:, is_bounded]
-    arm = (walls - frame.centroid) @ axes
+    arms = _Arms.of(walls, frame)
+    curvature, axes, here, target = arms.curvature, arms.axes, arms.here, arms.target
     depth = (walls - frame.centroid) @ frame.normal
-    here = np.column_stack((np.ones(len(arm)), arm))
-    inwards, target = depth[:, np.newaxis] * here, arm**2 @ curvature
+    inwards = depth[:, np.newaxis] * here
     least, most = (LEAST_OF_STAIRS, MOST_OF_STAIRS) if are_stairs else (LEAST_TILT, MOST_MISFIT)
-    if are_stairs and len(walls):
-        most = min(most, MOST_LEFT * _misfit(here, target))
+    most = min(most, MOST_LEFT * arms.straight_misfit()) if are_stairs else most
     for columns in (np.column_stack((here, inwards, depth**2)), np.hstack((here, inwards)), here):
         found, _, rank, _ = np.linalg.lstsq(columns, target, rcond=RANK)
         middle = 0.5 * found[1 : here.shape[1]] / curvature
@@ -173,15 +169,38 @@ def _through(walls: np.ndarray, frame: OpeningFrame, are_stairs: bool = False) -
         frame = replace(frame, ellipse=frame.ellipse / square, axis=frame.centroid + axes @ middle)
         turn = found[here.shape[1] + 1 : 2 * here.shape[1]] if columns is not here else 0.0 * curvature
         aside = axes @ (0.5 * turn / curvature)
-        is_tilted = _misfit(columns, target) < most * square and least < np.linalg.norm(aside) < MOST_TILT
+        is_tilted = arms.misfit(columns) < most * square and least < np.linalg.norm(aside) < MOST_TILT
         along = frame.normal + _shiftable(aside)
         return replace(frame, along=along / np.linalg.norm(along)) if is_tilted else frame
     return frame
 
 
-def _misfit(columns: np.ndarray, target: np.ndarray) -> float:
-    """Root mean square of what columns (n, k) leave of a target (n,) by least squares."""
-    return float(np.sqrt(np.mean((columns @ np.linalg.lstsq(columns, target, rcond=RANK)[0] - target) ** 2)))
+@dataclass(frozen=True)
+class _Arms:
+    """Points of walls seen from the centroid of an opening."""
+
+    curvature: np.ndarray  #: (m,) those eigenvalues of its ellipse that are not 0
+    axes: np.ndarray  #: (3, m) their vectors
+    here: np.ndarray  #: (n, 1 + m) 1, and the arms a along them
+    target: np.ndarray  #: (n,) a.M.a
+
+    @classmethod
+    def of(cls, walls: np.ndarray, frame: OpeningFrame) -> "_Arms":
+        """Those of points (n, 3)."""
+        curvature, axes = np.linalg.eigh(frame.ellipse)
+        is_bounded = curvature > AXIS_TOLERANCE * curvature.max()
+        curvature, axes = curvature[is_bounded], axes[:, is_bounded]
+        arm = (walls - frame.centroid) @ axes
+        return cls(curvature, axes, np.column_stack((np.ones(len(arm)), arm)), arm**2 @ curvature)
+
+    def straight_misfit(self) -> float:
+        """Root mean square of how far they lie from an ellipse straight inwards, over its square; 0 of no points."""
+        return self.misfit(self.here) if len(self.target) else 0.0
+
+    def misfit(self, columns: np.ndarray) -> float:
+        """Root mean square of what columns (n, k) leave of a.M.a by least squares."""
+        left = columns @ np.linalg.lstsq(columns, self.target, rcond=RANK)[0] - self.target
+        return float(np.sqrt(np.mean(left**2)))
 
 
 def opening_areas_m2(nodes: NodeList | GeometryHeader, frames) -> dict[str, float]:

@@ -9,12 +9,15 @@ from muphy_lb.domain.links import AXIS_TOLERANCE, is_wall
 from muphy_lb.domain.part import chunks
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, neighbour_table
-from muphy_lb.geometry.nodes import NodeList, boundary_nodes, voxel_coordinates
+from muphy_lb.geometry.nodes import NodeList, labels_near, voxel_coordinates
+from muphy_lb.geometry.search import Vicinity
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.lattice import Lattice
 
 DEPTH = 3  # layers of voxels whose cut walls tell the direction of a vessel
 STAIRS = 8  # layers whose stairs do: within a degree or so, four layers within three
+MARGIN = 2.0  # layers more, so that links of the outermost ones are known
+NOT_AT_WALL = np.iinfo(np.int32).min  # neighbour of a node at a wall that is at none
 
 
 def holding(table: np.ndarray, slip) -> np.ndarray:
@@ -56,20 +59,17 @@ def wall_points(
 
 
 def stair_points(nodes: NodeList, lattice: Lattice, opening: Opening, voxel: np.ndarray, slip) -> np.ndarray:
-    """(n, 3) half-way points of links into walls that do not slip from the fluid that is joined to an opening within
-    ``STAIRS`` layers; ``voxel``: ids of the nodes of the opening."""
+    """(n, 3) half-way points of links into walls that do not slip, from nodes at walls that are joined to an opening
+    within ``STAIRS`` layers; ``voxel``: ids of the nodes of the opening."""
     place, normal = voxel_coordinates(voxel, nodes.shape), np.asarray(opening.normal)
     first = float((place @ normal).min())
-    low, high = place.min(axis=0) - 2 * STAIRS, place.max(axis=0) + 2 * STAIRS
-    near = _between(nodes, low, high)
-    region = replace(
-        boundary_nodes(nodes), voxel=near, group_start=np.array([0, *(near.size,) * (len(nodes.openings) + 1)])
-    )
-    table = neighbour_table(region, lattice.c)
-    at = voxel_coordinates(near, nodes.shape)
+    corners = place.min(axis=0) - 2 * STAIRS, place.max(axis=0) + 2 * STAIRS
+    near = _between(nodes, corners, normal, (first - MARGIN, first + STAIRS + MARGIN))
+    shell, table = _at_walls(nodes, lattice, near, slip)
+    at = voxel_coordinates(near[shell], nodes.shape)
     depth = at @ normal - first
-    is_whole = (depth > -1.0) & (depth < STAIRS) & ((at > low) & (at < high)).all(axis=1)
-    joined = _joined(table, np.isin(near, voxel), is_whole)
+    is_whole = (depth > -1.0) & (depth < STAIRS) & ((at > corners[0]) & (at < corners[1])).all(axis=1)
+    joined = _joined(table, np.isin(near[shell], voxel) & is_whole, is_whole)
     points = [np.zeros((0, 3))]
     for q in range(1, lattice.q):
         ends = depth + lattice.c[q] @ normal
@@ -78,16 +78,38 @@ def stair_points(nodes: NodeList, lattice: Lattice, opening: Opening, voxel: np.
     return np.concatenate(points)
 
 
-def _between(nodes: NodeList, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Ascending ids of the fluid voxels from one to another corner (x, y, z), read chunk by chunk."""
+def _between(nodes: NodeList, corners: tuple, normal: np.ndarray, depths: tuple) -> np.ndarray:
+    """Ascending ids of the fluid voxels between two corners (x, y, z), and two places along a normal, read chunk by
+    chunk."""
+    (low, high), (least, most), layer = corners, depths, nodes.shape[1] * nodes.shape[2]
     found = [np.zeros(0, dtype=np.int64)]
-    layer = nodes.shape[1] * nodes.shape[2]
-    for part in chunks(nodes.voxel.size):
+    for part in chunks(nodes.n_nodes):
         voxel = nodes.voxel[part]
         voxel = voxel[(voxel >= low[2] * layer) & (voxel < (high[2] + 1) * layer)]
         place = voxel_coordinates(voxel, nodes.shape)
-        found.append(voxel[((place >= low) & (place <= high)).all(axis=1)])
+        depth = place @ normal
+        inside = ((place >= low) & (place <= high)).all(axis=1) & (depth >= least) & (depth <= most)
+        found.append(voxel[inside])
     return np.sort(np.concatenate(found))
+
+
+def _at_walls(nodes: NodeList, lattice: Lattice, near: np.ndarray, slip) -> tuple[np.ndarray, np.ndarray]:
+    """Which of some ascending voxel ids have links into walls that do not slip, as numbers (m,); and the (Q, m) table
+    of their neighbours among these, or codes of links."""
+    voxel, number = labels_near(nodes, Vicinity(near, nodes.shape, nodes.periodic))
+    start = np.array([0, *(near.size,) * (len(nodes.openings) + 1)])
+    region = replace(nodes, voxel=near, group_start=start, label_voxel=voxel, label_number=number, cuts=None)
+    found = []
+    for part in chunks(near.size):
+        table = neighbour_table(region, lattice.c, part)
+        kept = np.flatnonzero(holding(table[1:], slip).any(axis=0))
+        found.append((part.start + kept, table[:, kept]))
+    if not found:
+        return np.zeros(0, dtype=np.int64), np.zeros((lattice.q, 0), dtype=np.int64)
+    shell, table = np.concatenate([each[0] for each in found]), np.concatenate([each[1] for each in found], axis=1)
+    place = np.minimum(np.searchsorted(shell, table), shell.size - 1)
+    inner = table >= 0
+    return shell, np.where(inner, np.where(shell[place] == table, place, NOT_AT_WALL), table)
 
 
 def _joined(table: np.ndarray, start: np.ndarray, allowed: np.ndarray) -> np.ndarray:
