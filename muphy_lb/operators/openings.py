@@ -28,8 +28,7 @@ slows the whole flow. So f_q' gains there
 
 and the fluid beyond the plane has no velocity along it: u in the bracket has half of that of the node. A pair of
 links gains nothing in all, so that the mass through the plane is that of the bracket. The error left is of second order
-in the voxel. Where cut walls tell that the vessel leaves the plane at an angle, "along it" means across the vessel,
-and beyond 15 degrees there is no K. (Own derivation; benchmarks/notes/openings.md.)
+in the voxel. (Own derivation; benchmarks/notes/openings.md.)
 
 An oblique plane of normal n (into the fluid) has no such pairs. Beyond it the velocity is taken to be that of the node
 times psi(x + c_q) / psi(x), with the developed flow psi through an ellipse, whose Laplacian is -1; and the middle of
@@ -45,6 +44,16 @@ axis, and its part of second order, which a developed flow has half at x and hal
 r the velocity beyond the plane over the node's; without it the plane leaves a stress along itself there, too. The
 ellipse has the axes of the opening and lies through the walls beside it. (Own derivation; benchmarks/notes/openings.md:
 a developed flow in a pipe keeps its gradient within 0.5 % from a radius of 6 voxels on, within 2 % in narrower ones.)
+
+A vessel may leave any plane at an angle, along a unit vector a into the fluid, and its developed flow has not one
+pressure there. Its opening is an oblique plane of normal a, psi that of a section across the vessel, whose links lie
+further inside the section through the point where the axis crosses the plane: by s, the distance of their middles along
+a. As s is not small, what it changes follows the velocity along the vessel:
+
+    f_q' gains gamma c_q.u + eta a.u,    gamma = -6 w_q d (psi(x + c_q) / psi(x) - 1),    eta = -2 w_q d s / psi(x),
+
+each bounded as above, and in eta psi at least ``RIM`` of that at the axis. The pressure given is that of the axis. (Own
+derivation; exact to 1 % in creeping flow up to 60 degrees; beyond 40 flow with inertia leaves the developed one.)
 
 The pressure of the plane is the one given; or what the links exchange with it, (f~_q + f_q') / 2 = w_q (rho - 1) + the
 rest of f^eq+, without the viscous stress, whose mean over a plane across a tube without slip at its wall is zero.

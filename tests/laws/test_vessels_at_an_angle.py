@@ -94,8 +94,8 @@ def test_the_face_of_a_rock_has_none(seed):
 
 
 def flow(angles: tuple, walls: str, reynolds: float, is_driven: bool, radius=6.3, length=38.0, tau=0.56):
-    """What becomes of Poiseuille's flow: flow rate, pressure difference and gradient in the middle over Poiseuille's, and
-    the largest velocity across the pipe in the first layers over the mean."""
+    """What becomes of Poiseuille's flow: flow rate, pressure difference and gradient in the middle over Poiseuille's;
+    and the largest velocity across the pipe in the first layers over the mean."""
     along = direction(*angles)
     nodes, place, length = pipe(along, radius, length, walls)
     nu = (tau - 0.5) / 3.0
