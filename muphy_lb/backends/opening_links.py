@@ -24,5 +24,5 @@ def plane_of(links, k):
 
 
 def momenta_of(links, link):
-    """What a link lets in per unit velocity: of its opening, and along the vessel."""
+    """Gains of a link per unit velocity: that of its opening, or along the link; and along the vessel."""
     return links.momentum[link], links.inside[link]

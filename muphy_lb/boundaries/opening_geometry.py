@@ -186,7 +186,7 @@ class _Arms:
 
     @classmethod
     def of(cls, walls: np.ndarray, frame: OpeningFrame) -> "_Arms":
-        """Those of points (n, 3)."""
+        """The arms of points (n, 3)."""
         curvature, axes = np.linalg.eigh(frame.ellipse)
         is_bounded = curvature > AXIS_TOLERANCE * curvature.max()
         curvature, axes = curvature[is_bounded], axes[:, is_bounded]
