@@ -272,8 +272,8 @@ def oblique_weights(nodes, lattice: Lattice, links: LinkRecords, openings: tuple
         middle = 0.5 / np.trace(section)
         psi = tuple((1.0 - _square(section, arm)) / (2.0 * np.trace(section)) for arm in ends)
         if is_slanted:
-            on_axis = axis + frame.along * (((centre - axis) @ frame.normal) / frame.cosine)
-            inside = _along(x + 0.5 * lattice.c[q] - on_axis, frame.along)
+            onto_plane = frame.along * (((centre - axis) @ frame.normal) / frame.cosine)
+            inside = _along(x + 0.5 * lattice.c[q] - axis - onto_plane, frame.along)
             weights[:, mine] = slanted_shares(lattice, q, omega, psi, middle, inside)
             continue
         across = np.array([_along(arm, frame.normal) for arm in (lattice.c[q], x + 0.5 * lattice.c[q] - centre)])
