@@ -22,9 +22,9 @@ PARTS = 2.0**20  # of a voxel, the grid of places that whole voxels may be added
 MOST_SCALED = 2.0  # area of an ellipse through walls over that of the voxels
 RANK = 1e-6  # singular value over the largest one below which walls do not tell a number
 LEAST_TILT, MOST_TILT = 0.03, 4.0  # tangents of the angles between a vessel and the normal of its opening that count
-MOST_MISFIT = 0.5  # root mean square of a.M.a - 1 at walls up to which they are those of one vessel
-# The same of stairs; and what share of the misfit of a straight vessel may remain where they tell a direction.
-LEAST_OF_STAIRS, MOST_OF_STAIRS, MOST_LEFT = 0.06, 0.3, 0.9
+MOST_MISFIT = 0.3  # root mean square of a.M.a - 1 at walls up to which they are those of one vessel
+# The least tangent that stairs tell, and what share of the misfit of a straight vessel may remain where they do.
+LEAST_OF_STAIRS, MOST_LEFT = 0.06, 0.9
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
         frame = _through(walls, frame)
         if not are_cut:
             frame = replace(frame, along=frame.normal)
-            if beside.any() and _Arms.of(walls, frame).straight_misfit() < MOST_OF_STAIRS:
+            if beside.any() and _Arms.of(walls, frame).straight_misfit() < MOST_MISFIT:
                 slanted = _through(stair_points(nodes, lattice, opening, rim.voxel[each], slip), frame, are_stairs=True)
                 frame = frame if slanted.cosine == 1.0 else slanted
         found.append(replace(frame, radius=frame.radius * frame.cosine ** (1.0 / (lattice.dimension - 1))))
@@ -158,8 +158,8 @@ def _through(walls: np.ndarray, frame: OpeningFrame, are_stairs: bool = False) -
     curvature, axes, here, target = arms.curvature, arms.axes, arms.here, arms.target
     depth = (walls - frame.centroid) @ frame.normal
     inwards = depth[:, np.newaxis] * here
-    least, most = (LEAST_OF_STAIRS, MOST_OF_STAIRS) if are_stairs else (LEAST_TILT, MOST_MISFIT)
-    most = min(most, MOST_LEFT * arms.straight_misfit()) if are_stairs else most
+    least = LEAST_OF_STAIRS if are_stairs else LEAST_TILT
+    most = min(MOST_MISFIT, MOST_LEFT * arms.straight_misfit()) if are_stairs else MOST_MISFIT
     for columns in (np.column_stack((here, inwards, depth**2)), np.hstack((here, inwards)), here):
         found, _, rank, _ = np.linalg.lstsq(columns, target, rcond=RANK)
         middle = 0.5 * found[1 : here.shape[1]] / curvature
