@@ -167,13 +167,15 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None, keeps
     model = setup.model_of(domain, nodes)
     oblique = oblique_weights(nodes, lattice, domain.links, (frames, setup.conditions), model.parameters[OMEGA])
     conditions = LinkConditions(
-        momentum=momentum + oblique,
+        momentum=momentum + oblique[0],
         kind=np.array([condition.kind for condition in setup.conditions]),
         walls=linkwise_coefficients(nodes, domain, setup.wall_rule, motions)[0],
         value=np.append([condition.value for condition in setup.conditions], np.ones(len(motions) + 1)),
         feedback={k: condition.feedback for k, condition in enumerate(setup.conditions) if condition.feedback},
         balance=wall_balance(domain, setup.wall_rule, motions, communicator) if keeps_mass else None,
         profiles=pulsatile_weights(nodes, lattice, domain.links, (frames, setup.conditions), momentum),
+        along=np.array([frame.along for frame in frames]).reshape(-1, 3),
+        inside=oblique[1],
     )
     backend = make_backend(setup.backend, lattice, setup.precision)
     return Engine(backend, HaloConnector(communicator), domain, model, conditions, SPEED_SCALE)

@@ -21,3 +21,8 @@ def plane_of(links, k):
     """The plane of opening k, if it has a pressure."""
     p = links.plane
     return p[4 * k], p[4 * k + 1], p[4 * k + 2], p[4 * k + 3]
+
+
+def momenta_of(links, link):
+    """Gains of a link per unit velocity: that of its opening, or along the link; and along the vessel."""
+    return links.momentum[link], links.inside[link]

@@ -7,23 +7,24 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.feedback import Feedback
+from muphy_lb.boundaries.opening_walls import holding, inwards, stair_points, wall_points
 from muphy_lb.boundaries.profiles import PROFILES, Profile, PulsatileProfile, plug
 from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
-from muphy_lb.domain.links import AXIS_TOLERANCE, is_wall, plane_axes
+from muphy_lb.domain.links import AXIS_TOLERANCE, plane_axes
 from muphy_lb.domain.part import chunks, cuts_of
-from muphy_lb.geometry.link_cuts import Cuts
-from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, neighbour_table
+from muphy_lb.geometry.neighbours import neighbour_table
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
-from muphy_lb.geometry.voxels import Opening
 from muphy_lb.lattice import Lattice, added
-from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum, oblique_shares
+from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum, oblique_shares, slanted_shares
 
 PARTS = 2.0**20  # of a voxel, the grid of places that whole voxels may be added to
 MOST_SCALED = 2.0  # area of an ellipse through walls over that of the voxels
-DEPTH = 3  # layers of voxels whose walls tell the direction of a vessel
 RANK = 1e-6  # singular value over the largest one below which walls do not tell a number
-LEAST_TILT, MOST_TILT = 0.03, 1.5  # tangents of the angles between a vessel and the normal of its opening that count
+LEAST_TILT, MOST_TILT = 0.03, 4.0  # tangents of the angles between a vessel and the normal of its opening that count
+MOST_MISFIT = 0.3  # root mean square of a.M.a - 1 at walls up to which they are those of one vessel
+# The least tangent that stairs tell, and what share of the misfit of a straight vessel may remain where they do.
+LEAST_OF_STAIRS, MOST_LEFT = 0.06, 0.9
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class OpeningFrame:
     area: float
     centroid: np.ndarray  #: mean (x, y, z) of the link midpoints
     normal: np.ndarray  #: unit vector into the fluid
-    radius: float  #: of the disc of this area, up to where the walls are; half the width in two dimensions
+    #: of the disc of this area, up to where the walls are; half the width in two dimensions; seen along the vessel
+    radius: float
     #: middle, half_widths: (x, y, z) middle and half the size of the box around the links along the axes
     middle: np.ndarray
     half_widths: np.ndarray
@@ -63,9 +65,26 @@ class OpeningFrame:
     #: through the walls beside it or, if it has none, with its area; 0 along axes that are periodic
     ellipse: np.ndarray
     axis: np.ndarray  #: (3,) middle of the ellipse
-    along: np.ndarray  #: (3,) unit vector into the fluid along the vessel, as far as cut walls tell it; else the normal
+    along: np.ndarray  #: (3,) unit vector into the fluid along the vessel, as far as walls tell it; else the normal
     centre: np.ndarray  #: (3,) a point of its plane [voxels]
     has_walls: bool = True  #: whether a wall that does not slip is a neighbour of any of its nodes
+
+    @property
+    def cosine(self) -> float:
+        """Of the angle between the vessel and the normal; 1 exactly where they are one."""
+        return 1.0 if np.array_equal(self.along, self.normal) else float(self.along @ self.normal)
+
+    @property
+    def section(self) -> np.ndarray:
+        """(3, 3) matrix of the ellipse, which the vessel carries along: arms across the vessel lie on it, too."""
+        if self.cosine == 1.0:
+            return self.ellipse
+        onto_plane = np.eye(3) - np.outer(self.along, self.normal) / self.cosine
+        return onto_plane.T @ self.ellipse @ onto_plane
+
+    def carried(self, lattice: Lattice, q: np.ndarray) -> np.ndarray:
+        """(n,) mass that enters through links q per unit of normal velocity of a flow along the vessel."""
+        return link_momentum(lattice, q, np.broadcast_to(self.along / self.cosine, (q.size, 3)))
 
     def moved(self, by: np.ndarray) -> "OpeningFrame":
         """The frame of the same opening in a geometry that lies by (3,) voxels elsewhere."""
@@ -104,11 +123,11 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
     mine = [np.flatnonzero(links.boundary == number) for number in range(len(nodes.openings))]
     own = [np.unique(links.node[each]) for each in mine]
     is_beside = [
-        _walls(table[:, each], slip) & (lattice.c @ opening.normal < AXIS_TOLERANCE)[:, np.newaxis]
+        holding(table[:, each], slip) & (lattice.c @ opening.normal < AXIS_TOLERANCE)[:, np.newaxis]
         for opening, each in zip(nodes.openings, own, strict=True)
     ]
     inside = [
-        _inwards(nodes, lattice, rim.voxel[each[beside.any(axis=0)]], opening.normal)
+        inwards(nodes, lattice, rim.voxel[each[beside.any(axis=0)]], opening.normal)
         for opening, each, beside in zip(nodes.openings, own, is_beside, strict=True)
     ]
     cuts = None
@@ -116,66 +135,33 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
         cuts = cuts_of(nodes.cuts, np.unique(np.concatenate([*(rim.voxel[each] for each in own), *inside])))
     found = []
     for number, (each, beside, behind) in enumerate(zip(own, is_beside, inside, strict=True)):
-        inner = behind[: 0 if slip else behind.size]
-        half_way, cut = _wall_points(nodes, lattice, nodes.openings[number], (rim.voxel[each], beside), (cuts, inner))
+        opening, inner = nodes.openings[number], behind[: 0 if slip else behind.size]
         frame = replace(_frame(nodes, lattice, links, midpoint, number, mine[number]), has_walls=bool(beside.any()))
-        found.append(_through(cut if len(cut) else half_way, frame, len(cut) > 0))
+        walls, are_cut = wall_points(nodes, lattice, opening, (rim.voxel[each], beside), (cuts, inner))
+        frame = _through(walls, frame)
+        if not are_cut:
+            frame = replace(frame, along=frame.normal)
+            if beside.any() and _Arms.of(walls, frame).straight_misfit() < MOST_MISFIT:
+                slanted = _through(stair_points(nodes, lattice, opening, rim.voxel[each], slip), frame, are_stairs=True)
+                frame = frame if slanted.cosine == 1.0 else slanted
+        found.append(replace(frame, radius=frame.radius * frame.cosine ** (1.0 / (lattice.dimension - 1))))
     return tuple(found)
 
 
-def _walls(table: np.ndarray, slip) -> np.ndarray:
-    """(Q, n) whether links of a table of neighbours lead into walls that do not slip."""
-    return is_wall(table) & ~np.isin(table, FIRST_WALL_LINK - np.array(slip, dtype=np.int64))
-
-
-def _inwards(nodes: NodeList, lattice: Lattice, voxel: np.ndarray, normal) -> np.ndarray:
-    """Ascending ids of ``DEPTH`` layers of voxels from some on, along links that do not lead back to the opening."""
-    steps, size = lattice.c[lattice.c @ np.asarray(normal) > -AXIS_TOLERANCE], np.array(nodes.shape[::-1])
-    place = voxel_coordinates(voxel, nodes.shape)
-    for _ in range(DEPTH):
-        place = (place[:, np.newaxis] + steps).reshape(-1, 3)
-        place = np.unique(place[((place >= 0) & (place < size)).all(axis=1)], axis=0)
-    return np.sort(np.ravel_multi_index(tuple(place.T[::-1]), nodes.shape)) if place.size else voxel
-
-
-def _wall_points(
-    nodes: NodeList, lattice: Lattice, opening: Opening, beside: tuple, inside: tuple[Cuts | None, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """(n, 3) where links meet walls: those ``beside`` an opening, voxel ids (n,) of its nodes and (Q, n) which of their
-    links, half-way; and, where there are any, at their cuts, and where others are cut from voxels ``inside``, which
-    tell where a vessel goes. Links across the plane end in what closes the vessel around it, where no wall may cut
-    them."""
-    (voxel, is_beside), (cuts, inner) = beside, inside
-    centre = (np.array(opening.centre_m) - nodes.origin_m) / nodes.spacing_m
-    half_way, cut = [np.zeros((0, 3))], [np.zeros((0, 3))]
-    for q in range(1, lattice.q):
-        at_wall = voxel[is_beside[q]]
-        half_way.append(voxel_coordinates(at_wall, nodes.shape) + HALF * lattice.c[q])
-        if cuts is not None:
-            start = np.union1d(at_wall, inner)
-            distance, place = cuts.of(start, lattice.c[q]), voxel_coordinates(start, nodes.shape)
-            ends_inside = (place + lattice.c[q] - centre) @ opening.normal > 0.0
-            points = place + np.multiply.outer(distance, lattice.c[q])
-            cut.append(points[ends_inside & ~np.isnan(distance)])
-    return np.concatenate(half_way), np.concatenate(cut)
-
-
-def _through(walls: np.ndarray, frame: OpeningFrame, is_cut: bool) -> OpeningFrame:
+def _through(walls: np.ndarray, frame: OpeningFrame, are_stairs: bool = False) -> OpeningFrame:
     """The frame with its ellipse moved and scaled to lie nearest to points (n, 3) of walls: a.M.a = a.b + c there by
     least squares, and d (a.b' + c') + d^2 c'' more by d voxels inwards, which gives the direction of the vessel: b' is
-    twice M times what its axis moves aside in each of them, and with c'' a straight vessel is exact. Points of stairs,
-    which no wall has cut, lie in a layer too thin to tell a direction. Numbers that the points do not tell, and
-    ellipses that are none or far larger or smaller than before, change nothing."""
-    curvature, axes = np.linalg.eigh(frame.ellipse)
-    is_bounded = curvature > AXIS_TOLERANCE * curvature.max()
-    curvature, axes = curvature[is_bounded], axes[:, is_bounded]
-    arm = (walls - frame.centroid) @ axes
+    twice M times what its axis moves aside in each of them, and with c'' a straight vessel is exact. Numbers that these
+    do not tell, and ellipses that are none or far larger or smaller than before, change nothing. Walls far from the
+    ellipse, as those of a rock, have no direction."""
+    arms = _Arms.of(walls, frame)
+    curvature, axes, here, target = arms.curvature, arms.axes, arms.here, arms.target
     depth = (walls - frame.centroid) @ frame.normal
-    here = np.column_stack((np.ones(len(arm)), arm))
     inwards = depth[:, np.newaxis] * here
-    directed = (np.column_stack((here, inwards, depth**2)), np.hstack((here, inwards))) if is_cut else ()
-    for columns in (*directed, here):
-        found, _, rank, _ = np.linalg.lstsq(columns, (arm**2) @ curvature, rcond=RANK)
+    least = LEAST_OF_STAIRS if are_stairs else LEAST_TILT
+    most = min(MOST_MISFIT, MOST_LEFT * arms.straight_misfit()) if are_stairs else MOST_MISFIT
+    for columns in (np.column_stack((here, inwards, depth**2)), np.hstack((here, inwards)), here):
+        found, _, rank, _ = np.linalg.lstsq(columns, target, rcond=RANK)
         middle = 0.5 * found[1 : here.shape[1]] / curvature
         square = float(_shiftable(found[0] + middle**2 @ curvature))
         if rank < columns.shape[1] or not 1.0 / MOST_SCALED < square < MOST_SCALED:
@@ -183,10 +169,38 @@ def _through(walls: np.ndarray, frame: OpeningFrame, is_cut: bool) -> OpeningFra
         frame = replace(frame, ellipse=frame.ellipse / square, axis=frame.centroid + axes @ middle)
         turn = found[here.shape[1] + 1 : 2 * here.shape[1]] if columns is not here else 0.0 * curvature
         aside = axes @ (0.5 * turn / curvature)
-        is_tilted = LEAST_TILT < np.linalg.norm(aside) < MOST_TILT
+        is_tilted = arms.misfit(columns) < most * square and least < np.linalg.norm(aside) < MOST_TILT
         along = frame.normal + _shiftable(aside)
         return replace(frame, along=along / np.linalg.norm(along)) if is_tilted else frame
     return frame
+
+
+@dataclass(frozen=True)
+class _Arms:
+    """Points of walls seen from the centroid of an opening."""
+
+    curvature: np.ndarray  #: (m,) those eigenvalues of its ellipse that are not 0
+    axes: np.ndarray  #: (3, m) their vectors
+    here: np.ndarray  #: (n, 1 + m) 1, and the arms a along them
+    target: np.ndarray  #: (n,) a.M.a
+
+    @classmethod
+    def of(cls, walls: np.ndarray, frame: OpeningFrame) -> "_Arms":
+        """The arms of points (n, 3)."""
+        curvature, axes = np.linalg.eigh(frame.ellipse)
+        is_bounded = curvature > AXIS_TOLERANCE * curvature.max()
+        curvature, axes = curvature[is_bounded], axes[:, is_bounded]
+        arm = (walls - frame.centroid) @ axes
+        return cls(curvature, axes, np.column_stack((np.ones(len(arm)), arm)), arm**2 @ curvature)
+
+    def straight_misfit(self) -> float:
+        """Root mean square of how far they lie from an ellipse straight inwards, over its square; 0 of no points."""
+        return self.misfit(self.here) if len(self.target) else 0.0
+
+    def misfit(self, columns: np.ndarray) -> float:
+        """Root mean square of what columns (n, k) leave of a.M.a by least squares."""
+        left = columns @ np.linalg.lstsq(columns, self.target, rcond=RANK)[0] - self.target
+        return float(np.sqrt(np.mean(left**2)))
 
 
 def opening_areas_m2(nodes: NodeList | GeometryHeader, frames) -> dict[str, float]:
@@ -232,8 +246,9 @@ def link_weights(nodes, lattice: Lattice, links: LinkRecords, frames, conditions
 
 
 def oblique_weights(nodes, lattice: Lattice, links: LinkRecords, openings: tuple, omega: float) -> np.ndarray:
-    """(L,) population that enters through each link into an oblique plane with a pressure and with walls around it per
-    unit of c_q.u of its node, gamma of :mod:`muphy_lb.operators.openings`; 0 elsewhere.
+    """(2, L) populations that enter through each link into a plane with a pressure and with walls around it, if it is
+    oblique or not across its vessel: per unit of c_q.u of its node and of u along the vessel, gamma and eta of
+    :mod:`muphy_lb.operators.openings`; 0 elsewhere.
 
     Args:
         nodes: the geometry, or its header.
@@ -242,20 +257,28 @@ def oblique_weights(nodes, lattice: Lattice, links: LinkRecords, openings: tuple
         openings: frames and conditions of all openings.
         omega: rate of relaxation of the shear stress.
     """
-    weights = np.zeros(links.n_links)
+    weights = np.zeros((2, links.n_links))
     for number, (frame, condition) in enumerate(zip(*openings, strict=True)):
-        is_oblique = condition.kind == PRESSURE and plane_axes([frame])[0] < 0
-        if not (is_oblique and frame.has_walls and frame.ellipse.any()):
+        is_oblique, is_slanted = plane_axes([frame])[0] < 0, frame.cosine < 1.0
+        if condition.kind != PRESSURE or not (is_oblique or is_slanted):
+            continue
+        if not (frame.has_walls and frame.ellipse.any()):
             continue
         mine = links.boundary == number
         q, x = links.q[mine], voxel_coordinates(links.voxel[mine], nodes.shape)
-        axis = _shiftable(frame.axis)
+        axis, centre = _shiftable(frame.axis), _shiftable(frame.centre if is_oblique else frame.centroid)
+        section = frame.section
         ends = x - axis, x + lattice.c[q] - axis
-        psi = tuple((1.0 - _square(frame.ellipse, arm)) / (2.0 * np.trace(frame.ellipse)) for arm in ends)
-        centre = _shiftable(frame.centre)
+        middle = 0.5 / np.trace(section)
+        psi = tuple((1.0 - _square(section, arm)) / (2.0 * np.trace(section)) for arm in ends)
+        if is_slanted:
+            onto_plane = frame.along * (((centre - axis) @ frame.normal) / frame.cosine)
+            inside = _along(x + 0.5 * lattice.c[q] - axis - onto_plane, frame.along)
+            weights[:, mine] = slanted_shares(lattice, q, omega, psi, middle, inside)
+            continue
         across = np.array([_along(arm, frame.normal) for arm in (lattice.c[q], x + 0.5 * lattice.c[q] - centre)])
         place = across[1] / np.where(across[0] < 0.0, across[0], -1.0)
-        weights[mine] = oblique_shares(lattice, q, omega, psi, place)
+        weights[0, mine] = oblique_shares(lattice, q, omega, psi, place)
     return weights
 
 
@@ -310,7 +333,7 @@ def pulsatile_weights(
         if condition.pulsatile is not None:
             mine = links.boundary == number
             midpoint, q = _midpoints(nodes, lattice, links.select(mine)), links.q[mine]
-            momentum = link_momentum(lattice, q, np.broadcast_to(frame.normal, (q.size, 3)))
+            momentum = frame.carried(lattice, q)
             found[number] = condition.pulsatile.weights(frame, midpoint, momentum, weights[mine])
     return found
 
@@ -330,7 +353,7 @@ def _unscaled(nodes, lattice, links: LinkRecords, frames, conditions) -> np.ndar
 
 
 def _shaped_momentum(nodes, lattice, links, frame, condition) -> np.ndarray:
-    momentum = link_momentum(lattice, links.q, np.broadcast_to(frame.normal, (links.n_links, 3)))
+    momentum = frame.carried(lattice, links.q)
     return momentum * condition.profile(frame, _midpoints(nodes, lattice, links))
 
 

@@ -38,7 +38,6 @@ from muphy_lb.domain.links import plane_axes
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.lattice import Lattice
-from muphy_lb.operators import link_momentum
 
 Profile = Callable[["object", np.ndarray], np.ndarray]
 
@@ -72,7 +71,7 @@ def measured(radius: np.ndarray, velocity: np.ndarray) -> Profile:
 
 def _radius(frame, midpoint: np.ndarray) -> np.ndarray:
     offset = midpoint - frame.centroid
-    offset -= np.outer(offset @ frame.normal, frame.normal)
+    offset -= np.outer(offset @ frame.along, frame.along)
     return np.linalg.norm(offset, axis=1)
 
 
@@ -325,7 +324,7 @@ def pulsatile_profile(
     steady = SectionProfile(section, solve(0.0))
     if given is None or not given.number.size:
         return PulsatileProfile(steady, (), None if given is None else given.columns)
-    momentum = link_momentum(lattice, links.q, np.broadcast_to(frame.normal, (links.n_links, 3)))
+    momentum = frame.carried(lattice, links.q)
     midpoint = voxel_coordinates(links.voxel, nodes.shape) + 0.5 * lattice.c[links.q]
     shapes = []
     for frequency_rad_s in given.frequency_rad_s():

@@ -139,8 +139,6 @@ class WallLinks:
 # numbers of order 1 over half a million links fit in 63 bits; those of weights have a scale of their own, to which
 # weights are rounded, so that their sums are exact.
 SUM_SCALE = 2.0**44
-# Of the angle between a vessel and the normal of its opening: beyond it K (operators/openings.py) does harm.
-COSINE_OF_INFLOW = 0.966
 # Of each opening: mass that entered, density deviations times weights, weights.
 N_SUMS = 3
 
@@ -150,7 +148,7 @@ class LinkConditions:
     """Conditions of the local links."""
 
     #: (L,) mass that enters through each opening link per unit of its opening's value; of planes with a pressure gamma
-    #: of :mod:`muphy_lb.operators.openings` at oblique ones, else 0
+    #: of :mod:`muphy_lb.operators.openings` where it has one, else 0
     momentum: np.ndarray
     kind: np.ndarray  #: (n_openings,) condition kind of each opening
     walls: np.ndarray  #: (3, S) coefficients of the links into linkwise walls
@@ -164,6 +162,7 @@ class LinkConditions:
     profiles: Mapping[int, np.ndarray] = field(default_factory=dict)
     #: (n_openings, 3) unit vectors into the fluid along which vessels leave their openings; None: those of the planes
     along: np.ndarray | None = None
+    inside: np.ndarray | None = None  #: (L,) eta of each opening link, as gamma; None: 0
 
     @classmethod
     def of_none(cls) -> "LinkConditions":
@@ -342,6 +341,7 @@ class BoundaryLinks:
             shares=array(self._shares(conditions).reshape(-1)),
             plane=array(self._planes(conditions).reshape(-1)),
             momentum=array(conditions.momentum[order].astype(self._backend.precision.real)),
+            inside=array(self._inside(conditions)[order].astype(self._backend.precision.real)),
             weight=array(self.weights[order]),
             kind=array(conditions.kind.astype(np.int64)),
             value=None,
@@ -369,27 +369,35 @@ class BoundaryLinks:
         return np.rint(found * (SUM_SCALE * WEIGHT_SHARE)) / (SUM_SCALE * WEIGHT_SHARE)
 
     def _reflecting(self, conditions: LinkConditions) -> np.ndarray:
-        """(n_openings,) whether the plane of each opening reflects: with a pressure, normal to an axis, and unless
-        nodes may be without fluid, which send nothing that could be reflected."""
+        """(n_openings,) whether the plane of each opening reflects: with a pressure, normal to an axis, across its
+        vessel, and unless nodes may be without fluid, which send nothing that could be reflected."""
         axis = plane_axes(self._addresses.domain.part.nodes.openings)[: conditions.kind.size]
-        return (conditions.kind == PRESSURE) & (axis >= 0) & (not self._model.occupied)
+        normals, along = self._directions(conditions)
+        is_across = (axis >= 0) & (normals == along).all(axis=1)
+        return (conditions.kind == PRESSURE) & is_across & (not self._model.occupied)
+
+    def _directions(self, conditions: LinkConditions) -> tuple[np.ndarray, np.ndarray]:
+        """(n_openings, 3) normals of the openings, and unit vectors along their vessels."""
+        openings = self._addresses.domain.part.nodes.openings[: conditions.kind.size]
+        normals = np.array([opening.normal for opening in openings]).reshape(-1, 3)
+        return normals, normals if conditions.along is None else conditions.along
+
+    def _inside(self, conditions: LinkConditions) -> np.ndarray:
+        """(L,) eta of each link."""
+        return np.zeros(conditions.momentum.size) if conditions.inside is None else conditions.inside
 
     def _shares(self, conditions: LinkConditions) -> np.ndarray:
         """(n_openings, 5) of :func:`muphy_lb.operators.openings.reflected_shares` where planes reflect; elsewhere the
         condition reads the outgoing population alone."""
         of_planes = reflected_shares(self._model.plane_rate)
         shares = np.where(self._reflects[:, None], of_planes, NOT_REFLECTED)
-        normals = self._planes(conditions)[:, :3]
-        shares[np.abs(normals).max(axis=1, initial=0.0) < COSINE_OF_INFLOW, 4] = 0.0
         return shares.astype(self._backend.precision.real)
 
     def _planes(self, conditions: LinkConditions) -> np.ndarray:
         """(n_openings, 4) :func:`muphy_lb.operators.openings.plane_of` of planes with a pressure, and 0 elsewhere."""
-        openings, omega = self._addresses.domain.part.nodes.openings[: self._n_openings], self._model.plane_rate
-        planes = np.array([plane_of(opening.normal, omega) for opening in openings]).reshape(-1, 4)
-        if conditions.along is not None:
-            is_tilted = ~np.isclose(conditions.along, planes[:, :3]).all(axis=1)
-            planes[is_tilted, :3] = conditions.along[is_tilted]
+        normals, along = self._directions(conditions)
+        planes = np.array([plane_of(*pair, self._model.plane_rate) for pair in zip(normals, along, strict=True)])
+        planes = planes.reshape(-1, 4)
         has_pressure = (conditions.kind == PRESSURE) & (not self._model.occupied)
         return np.where(has_pressure[:, None], planes, 0.0).astype(self._backend.precision.real)
 

@@ -48,6 +48,7 @@ from muphy_lb.operators.openings import (
     plane_of,
     reflected_shares,
     reflection,
+    slanted_shares,
 )
 from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, named
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED, RECURSIVE_REGULARISED_NEAR_WALLS

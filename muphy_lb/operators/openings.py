@@ -28,8 +28,7 @@ slows the whole flow. So f_q' gains there
 
 and the fluid beyond the plane has no velocity along it: u in the bracket has half of that of the node. A pair of
 links gains nothing in all, so that the mass through the plane is that of the bracket. The error left is of second order
-in the voxel. Where cut walls tell that the vessel leaves the plane at an angle, "along it" means across the vessel,
-and beyond 15 degrees there is no K. (Own derivation; benchmarks/notes/openings.md.)
+in the voxel. (Own derivation; benchmarks/notes/openings.md.)
 
 An oblique plane of normal n (into the fluid) has no such pairs. Beyond it the velocity is taken to be that of the node
 times psi(x + c_q) / psi(x), with the developed flow psi through an ellipse, whose Laplacian is -1; and the middle of
@@ -45,6 +44,16 @@ axis, and its part of second order, which a developed flow has half at x and hal
 r the velocity beyond the plane over the node's; without it the plane leaves a stress along itself there, too. The
 ellipse has the axes of the opening and lies through the walls beside it. (Own derivation; benchmarks/notes/openings.md:
 a developed flow in a pipe keeps its gradient within 0.5 % from a radius of 6 voxels on, within 2 % in narrower ones.)
+
+A vessel may leave any plane at an angle, along a unit vector a into the fluid, and its developed flow has not one
+pressure there. Its opening is an oblique plane of normal a, psi that of a section across the vessel, whose links lie
+further inside the section through the point where the axis crosses the plane: by s, the distance of their middles along
+a. As s is not small, what it changes follows the velocity along the vessel:
+
+    f_q' gains gamma c_q.u + eta a.u,    gamma = -6 w_q d (psi(x + c_q) / psi(x) - 1),    eta = -2 w_q d s / psi(x),
+
+each bounded as above, and in eta psi at least ``RIM`` of that at the axis. The pressure given is that of the axis. (Own
+derivation; exact to 1 % in creeping flow up to 60 degrees; beyond 40 flow with inertia leaves the developed one.)
 
 The pressure of the plane is the one given; or what the links exchange with it, (f~_q + f_q') / 2 = w_q (rho - 1) + the
 rest of f^eq+, without the viscous stress, whose mean over a plane across a tube without slip at its wall is zero.
@@ -63,6 +72,8 @@ VELOCITY = 0
 PRESSURE = 1
 # Of oblique planes: bounds of |gamma| / 2 w_q d, of the d up to which that is allowed, and of psi at a node [voxels^2].
 MOST_CHANGE, MOST_VISCOSITY, LEAST_PSI = 4.0, 0.3, 0.05
+# psi over that of the axis below which a node tells no gradient: near walls that the ellipse misses it diverges.
+RIM = 0.25
 AXIS_TOLERANCE = 1e-9  # of components of a normal along an axis
 
 
@@ -86,18 +97,29 @@ def _relative_viscosity(omega: float) -> float:
 def oblique_shares(lattice, q: np.ndarray, omega: float, psi: tuple, place: np.ndarray) -> np.ndarray:
     """(L,) gamma of links q into an oblique plane with a pressure; ``psi``: at their nodes and at x + c_q [voxels^2];
     ``place``: s / (c_q.n), which lies within half of 1 where the plane separates x from x + c_q."""
+    return _bounded(lattice, q, omega, 3.0 * (psi[1] - psi[0]) + np.clip(place, -0.5, 0.5), psi[0])
+
+
+def slanted_shares(lattice, q: np.ndarray, omega: float, psi: tuple, middle: float, inside: np.ndarray) -> np.ndarray:
+    """(2, L) gamma and eta of links q into a plane with a pressure that is not across its vessel; ``psi`` as of
+    :func:`oblique_shares`; ``middle``: that of the axis; ``inside``: s of the links' middles [voxels]."""
+    shear = _bounded(lattice, q, omega, 3.0 * (psi[1] - psi[0]), psi[0])
+    return np.array([shear, _bounded(lattice, q, omega, inside, np.maximum(psi[0], RIM * middle))])
+
+
+def _bounded(lattice, q: np.ndarray, omega: float, change: np.ndarray, psi: np.ndarray) -> np.ndarray:
     nu = _relative_viscosity(omega)
-    change = (3.0 * (psi[1] - psi[0]) + np.clip(place, -0.5, 0.5)) / np.maximum(psi[0], LEAST_PSI)
     most = MOST_CHANGE * min(1.0, MOST_VISCOSITY / nu)
-    return -2.0 * lattice.w[q] * nu * np.clip(change, -most, most)
+    return -2.0 * lattice.w[q] * nu * np.clip(change / np.maximum(psi, LEAST_PSI), -most, most)
 
 
-def plane_of(normal: tuple, omega: float) -> np.ndarray:
-    """(4,) normal into the fluid, exact along an axis, and (r - 1) w_q / gamma of an oblique plane, else 0."""
+def plane_of(normal: np.ndarray, along: np.ndarray, omega: float) -> np.ndarray:
+    """(4,) unit vector into the fluid along a vessel, exact along an axis if that is normal to its plane, and
+    (r - 1) w_q / gamma where there is a gamma, else 0."""
     along_axis = np.rint(normal)
-    if np.abs(normal - along_axis).max() < AXIS_TOLERANCE:
+    if np.array_equal(normal, along) and np.abs(normal - along_axis).max() < AXIS_TOLERANCE:
         return np.append(along_axis, 0.0)
-    return np.append(normal, -1.0 / (6.0 * _relative_viscosity(omega)))
+    return np.append(along, -1.0 / (6.0 * _relative_viscosity(omega)))
 
 
 def link_momentum(lattice, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -111,17 +133,18 @@ def link_momentum(lattice, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
 def openings(equilibrium: Equilibrium) -> Operator:
     """The opening conditions; the pressure's bracket has the terms of second order that the equilibrium has.
 
-    Reference: ``reference(outgoing, q, condition, momentum, inward, velocity, lattice)``, vectorised over links;
+    Reference: ``reference(outgoing, q, condition, momenta, plane, velocity, lattice)``, vectorised over links;
     ``condition`` is (kind, value), the value a velocity scale or rho_out - 1; ``outgoing`` is f~_q, or what
-    :func:`reflection` makes of it; ``momentum`` comes from :func:`link_momentum`, or is gamma of a link into a plane
-    with a pressure, else 0; ``plane``: (4, L) of :func:`plane_of` where there is a pressure, else 0.
+    :func:`reflection` makes of it; ``momenta``, (2, L): what comes from :func:`link_momentum`, or gamma of a link
+    into a plane with a pressure, else 0, and its eta, else 0; ``plane``: (4, L) of :func:`plane_of` where there is a
+    pressure, else 0.
 
-    The node function ``incoming(outgoing, q, kind, value, momentum, plane, ux, uy, uz)`` takes and returns populations
-    in stored units, and ``value`` times their unit; ``momentum`` is a pure number, ``plane`` a tuple of four.
+    The node function ``incoming(outgoing, q, kind, value, momenta, plane, ux, uy, uz)`` takes and returns populations
+    in stored units, and ``value`` times their unit; ``momenta`` are pure numbers, ``plane`` a tuple of four.
     """
 
-    def reference(outgoing, q, condition, momentum, plane, velocity, lattice):
-        (kind, value), inward = condition, plane[:3]
+    def reference(outgoing, q, condition, momenta, plane, velocity, lattice):
+        (kind, value), (momentum, inside), inward = condition, momenta, plane[:3]
         weight = lattice.w[q]
         entering = added(inward * velocity)
         velocity = np.where(entering > 0.0, 0.5 * (velocity + inward * entering), velocity)
@@ -131,7 +154,7 @@ def openings(equilibrium: Equilibrium) -> Operator:
         at_rest = weight * (1 + value)
         even = at_rest + 0.5 * (1.0 + beyond * beyond) * (even - at_rest)
         towards = added(lattice.c[q, axis] * velocity[axis] for axis in range(3))
-        by_pressure = -(outgoing - momentum * towards + weight) + 2 * even
+        by_pressure = -(outgoing - momentum * towards - inside * entering + weight) + 2 * even
         by_velocity = outgoing + weight + momentum * value
         return np.where(kind == PRESSURE, by_pressure, by_velocity) - weight
 
@@ -143,7 +166,8 @@ def openings(equilibrium: Equilibrium) -> Operator:
         no_force = (zero, zero, zero)
 
         @jit
-        def incoming(outgoing, q, kind, value, momentum, plane, ux, uy, uz):
+        def incoming(outgoing, q, kind, value, momenta, plane, ux, uy, uz):
+            momentum, inside = momenta
             if kind == VELOCITY:
                 return outgoing + momentum * value
             nx, ny, nz, per_gamma = plane
@@ -158,6 +182,7 @@ def openings(equilibrium: Equilibrium) -> Operator:
             x, y, z = cx[q], cy[q], cz[q]
             along = x * (x * xx + y * xy) + y * (y * yy + z * yz) + z * (z * zz + x * zx)
             reflected = outgoing - momentum * (unit * (x * ux + y * uy + z * uz))
+            reflected -= inside * (unit * entering)
             return two * w[q] * (value + middle * nine_halves * (along - third * (xx + yy + zz))) - reflected
 
         return incoming
@@ -237,7 +262,7 @@ def plane_density(equilibrium: Equilibrium) -> Operator:
         nothing = np.zeros(q.size)
         at_density_1 = np.full(q.size, PRESSURE), nothing
         nowhere = np.zeros((4, q.size))
-        excess = -condition.reference(crossing, q, at_density_1, nothing, nowhere, velocity, lattice)
+        excess = -condition.reference(crossing, q, at_density_1, (nothing, nothing), nowhere, velocity, lattice)
         return np.where(kind == PRESSURE, value, excess / (2 * lattice.w[q]))
 
     def node(lattice, precision, jit, at):
@@ -248,7 +273,8 @@ def plane_density(equilibrium: Equilibrium) -> Operator:
         def deviation(crossing, q, kind, value, ux, uy, uz):
             if kind == PRESSURE:
                 return value
-            return -incoming(crossing, q, PRESSURE, zero, zero, (zero, zero, zero, zero), ux, uy, uz) * per_weight[q]
+            nowhere = zero, zero, zero, zero
+            return -incoming(crossing, q, PRESSURE, zero, (zero, zero), nowhere, ux, uy, uz) * per_weight[q]
 
         return deviation
 

@@ -237,15 +237,18 @@ class Preparation:
         weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)
         openings = self.frames, self.conditions
         shapes = pulsatile_weights(self.header, self.lattice, links, openings, weights)
+        of_pressures = np.zeros((2, links.n_links))
         if not self.model.occupied:
-            weights += oblique_weights(self.header, self.lattice, links, openings, self.model.plane_rate)
+            of_pressures = oblique_weights(self.header, self.lattice, links, openings, self.model.plane_rate)
+        weights += of_pressures[0]
         keeps_mass = any(physics.keeps_mass_at_walls for physics in self.physics)
         motions = [replace(motion, keeps_mass=keeps_mass) for motion in self.motions]
         self._at_links, self.n_fallback_links = link_conditions(
             self.domain, (weights, shapes), self.conditions, (case.lattice, *regime), motions, self.communicator
         )
         if self.frames:
-            self._at_links = replace(self._at_links, along=np.array([frame.along for frame in self.frames]))
+            along = np.array([frame.along for frame in self.frames])
+            self._at_links = replace(self._at_links, along=along, inside=of_pressures[1])
         self._schedule = build_schedule(case, self.header, self.conditions, driving, self.units, self.model.courses)
 
     def _model(self, force, force_operator) -> Model:

@@ -202,25 +202,14 @@ def cut_along_y(degrees: float, reynolds: float, tau: float) -> tuple[float, Sol
     return with_inertia(nodes, place, along, 0.5 * height, case, reynolds, length, tau)
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_stairs_tell_no_direction(direction):
-    """The layer of their links beside an oblique plane told directions up to 24 degrees off."""
-    nodes = replace(pipe(direction)[0], cuts=None)
-    for frame, opening in zip(opening_frames(nodes, D3Q19), nodes.openings, strict=True):
-        assert np.array_equal(frame.along, frame.normal)
-        assert frame.along == pytest.approx(opening.normal, abs=1e-12)
-
-
-@pytest.mark.parametrize(("degrees", "measured"), [(10.0, 1.018), (26.57, 1.037)])
-def test_a_plane_normal_to_an_axis_lets_it_enter_a_vessel_at_an_angle(degrees, measured):
-    """Measured in creeping flow, where a pressure that is uniform across the plane drives more: 1.015, 1.060. Taken
-    along the normal, the flow that entered was 1.3 of Poiseuille's at 10 degrees, and diverged at 26.57."""
+@pytest.mark.parametrize("degrees", [10.0, 26.57])
+def test_a_plane_normal_to_an_axis_lets_it_enter_a_vessel_at_an_angle(degrees):
+    """Measured: 1.003, 0.994; 1.018, 1.037 with one pressure all over the plane. Taken along the normal, the flow that
+    entered was 1.3 of Poiseuille's at 10 degrees, and diverged at 26.57."""
     found, simulation = cut_along_y(degrees, 40.0, 0.56)
-    assert found == pytest.approx(measured, abs=0.01)
+    assert found == pytest.approx(1.0, abs=0.01)
     for frame in simulation.frames:
         assert frame.along @ frame.normal == pytest.approx(np.cos(np.radians(degrees)), abs=2e-3)
-    told = [line for line in simulation.describe().splitlines() if "cuts its vessel at" in line]
-    assert len(told) == (2 if degrees > 20.0 else 0)
 
 
 def test_a_force_along_the_plane_of_a_pressure_is_told():

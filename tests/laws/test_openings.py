@@ -168,7 +168,7 @@ def test_a_parabolic_profile_carries_the_flow_of_a_plug(lattice):
 
 
 def test_a_parabolic_profile_is_the_paraboloid_of_its_radius():
-    frame = SimpleNamespace(centroid=np.array([1.0, 2.0, 3.0]), normal=np.array([1.0, 0.0, 0.0]), radius=4.0)
+    frame = SimpleNamespace(centroid=np.array([1.0, 2.0, 3.0]), along=np.array([1.0, 0.0, 0.0]), radius=4.0)
     midpoints = frame.centroid + np.array([[0.5, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, -4.0], [0.0, 6.0, 0.0]])
     assert parabolic(frame, midpoints).tolist() == [2.0, 1.5, 0.0, 0.0]
 
@@ -285,11 +285,11 @@ def test_the_compiled_condition_is_the_specified_one(lattice, kind):
     rng = np.random.default_rng(4)
     n = 40
     q, kinds, value = rng.integers(1, lattice.q, n), np.full(n, kind), rng.uniform(-0.1, 0.1, n)
-    outgoing, momentum, velocity = rng.normal(size=n), rng.normal(size=n), rng.uniform(-0.1, 0.1, (3, n))
+    outgoing, momenta, velocity = rng.normal(size=n), rng.normal(size=(2, n)), rng.uniform(-0.1, 0.1, (3, n))
     plane = np.vstack((rng.normal(size=(3, n)), -rng.uniform(size=n))) * rng.integers(0, 2, n)
-    specified = openings(COMPRESSIBLE).reference(outgoing, q, (kinds, value), momentum, plane, velocity, lattice)
+    specified = openings(COMPRESSIBLE).reference(outgoing, q, (kinds, value), momenta, plane, velocity, lattice)
     incoming = openings(COMPRESSIBLE).compile(lattice, FP64, lambda function: function)
-    rows = zip(outgoing, q, kinds, value, momentum, plane.T, *velocity, strict=True)
+    rows = zip(outgoing, q, kinds, value, momenta.T, plane.T, *velocity, strict=True)
     assert np.abs([incoming(*row) for row in rows] - specified).max() < 1e-13
 
 

@@ -68,8 +68,8 @@ def moments_in_python(density_and_velocity, names):
 def openings_in_python(incoming, names):
     """Specification of opening links, from their node function."""
 
-    def reference(outgoing, q, condition, momentum, plane, velocity, lattice):
-        links = zip(outgoing, q, *condition, momentum, plane.T, *velocity, strict=True)
+    def reference(outgoing, q, condition, momenta, plane, velocity, lattice):
+        links = zip(outgoing, q, *condition, np.array(momenta).T, plane.T, *velocity, strict=True)
         return np.array([incoming(*link) for link in links])
 
     return reference

@@ -15,8 +15,9 @@ from muphy_lb.base.precision import FP64
 from muphy_lb.domain import ROW, WARP
 from muphy_lb.operators.unroll import unroll
 
-leaving_beside, shares_of, plane_of = map(
-    node_jit, (opening_links.leaving_beside, opening_links.shares_of, opening_links.plane_of)
+leaving_beside, shares_of, plane_of, momenta_of = map(
+    node_jit,
+    (opening_links.leaving_beside, opening_links.shares_of, opening_links.plane_of, opening_links.momenta_of),
 )
 
 
@@ -43,9 +44,9 @@ def links(openings_operator, node_operator, reflection_operator, lattice, precis
                 k = links.opening[link]
                 kind, value = links.kind[k], unit * links.value[k]
                 leaving = leaving_beside(buffer, links, link, n_links, real)
-                shares, q, momentum = shares_of(links, k), links.q[link], links.momentum[link]
+                shares, q, momenta = shares_of(links, k), links.q[link], momenta_of(links, link)
                 plane, leaving = plane_of(links, k), reflected(leaving, shares, q, value)
-                target[links.incoming[link]] = condition(leaving, q, kind, value, momentum, plane, ux, uy, uz)
+                target[links.incoming[link]] = condition(leaving, q, kind, value, momenta, plane, ux, uy, uz)
 
     return skeleton
 
@@ -71,8 +72,8 @@ def link_fluxes(operators, lattice, precision, computes_entering):
                 k = links.opening[link]
                 kind, value = links.kind[k], unit * links.value[k]
                 if computes_entering:
-                    momentum, plane = links.momentum[link], plane_of(links, k)
-                    entering = storage(condition(leaving, links.q[link], kind, value, momentum, plane, ux, uy, uz))
+                    momenta, plane = momenta_of(links, link), plane_of(links, k)
+                    entering = storage(condition(leaving, links.q[link], kind, value, momenta, plane, ux, uy, uz))
                     entering = leaving if is_closed else entering
                 flux[link] = np.float64(entering) * per_unit - np.float64(leaving) * per_unit
                 both = real(leaving) + real(entering)

@@ -18,8 +18,9 @@ LINK_NODES = 32
 SUM_BLOCKS, SUM_THREADS, FEEDBACK_THREADS = 16, 128, 32
 
 
-leaving_beside, shares_of, plane_of = map(
-    device_jit, (opening_links.leaving_beside, opening_links.shares_of, opening_links.plane_of)
+leaving_beside, shares_of, plane_of, momenta_of = map(
+    device_jit,
+    (opening_links.leaving_beside, opening_links.shares_of, opening_links.plane_of, opening_links.momenta_of),
 )
 
 
@@ -50,10 +51,10 @@ def links(openings_operator, node_operator, reflection_operator, lattice, precis
             k, own = links.opening[link], links.owner[link] - first
             kind, value = links.kind[k], unit * links.value[k]
             leaving = leaving_beside(buffer, links, link, n_links, real)
-            shares, q, momentum = shares_of(links, k), links.q[link], links.momentum[link]
+            shares, q, momenta = shares_of(links, k), links.q[link], momenta_of(links, link)
             plane, leaving = plane_of(links, k), reflected(leaving, shares, q, value)
             ux, uy, uz = velocity[0, own], velocity[1, own], velocity[2, own]
-            entering = condition(leaving, q, kind, value, momentum, plane, ux, uy, uz)
+            entering = condition(leaving, q, kind, value, momenta, plane, ux, uy, uz)
             own_leaving = buffer[links.outgoing[link]]
             target[links.incoming[link]] = own_leaving if closed[own] else storage(entering)
 
@@ -82,8 +83,8 @@ def link_fluxes(operators, lattice, precision, computes_entering):
                 k = links.opening[link]
                 kind, value = links.kind[k], unit * links.value[k]
                 if computes_entering:
-                    momentum, plane = links.momentum[link], plane_of(links, k)
-                    computed = condition(leaving, links.q[link], kind, value, momentum, plane, ux, uy, uz)
+                    momenta, plane = momenta_of(links, link), plane_of(links, k)
+                    computed = condition(leaving, links.q[link], kind, value, momenta, plane, ux, uy, uz)
                     entering = leaving if is_closed else real(storage(computed))
                 flux[link] = float(entering) * per_unit - float(leaving) * per_unit
                 of_plane = density(leaving + entering, links.q[link], kind, value, ux, uy, uz)

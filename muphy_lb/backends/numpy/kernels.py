@@ -291,7 +291,8 @@ def _entering(backend, operators, buffers: records.LinkBuffers, links: records.L
     def entering():
         is_closed, condition, velocity = _at_links(backend, at_node, buffers.state, links, values)
         plane = links.plane.reshape(-1, 4)[links.opening].T
-        opened = openings.reference(leaving(), links.q, condition, links.momentum, plane, velocity, backend.lattice)
+        momenta = links.momentum, links.inside
+        opened = openings.reference(leaving(), links.q, condition, momenta, plane, velocity, backend.lattice)
         return np.where(is_closed, buffers.leaving[links.outgoing], backend.stored(opened))
 
     return entering

@@ -117,20 +117,20 @@ def slowness_warnings(case: Case, header: GeometryHeader, conditions: Sequence[C
 
 
 def tilt_warnings(header: GeometryHeader, conditions: Sequence[Condition], frames) -> Iterator[str]:
-    """A warning of every opening with a pressure that cuts its vessel obliquely; see :func:`force_warnings`."""
+    """A warning of every opening with a pressure that cuts its vessel too obliquely; see :func:`force_warnings`."""
     for opening, condition, frame in zip(header.openings, conditions, frames, strict=True):
         cosine = min(1.0, float(frame.along @ frame.normal))
-        if condition.kind == PRESSURE and cosine < COSINE_OF_TILT:
+        if condition.kind == PRESSURE and cosine < math.cos(math.radians(MOST_TILT_DEG)):
             yield (
-                f"openings.{opening.name} has one pressure on a plane that cuts its vessel at"
-                f" {math.degrees(math.acos(cosine)):.0f} degrees to a section across it; a developed flow has several"
-                f" there, and another flow enters; give normal = {np.round(frame.along, 3).tolist()}"
+                f"openings.{opening.name} has a pressure on a plane that cuts its vessel at"
+                f" {math.degrees(math.acos(cosine)):.0f} degrees to a section across it; from {MOST_TILT_DEG:.0f} on"
+                f" less flows there with inertia; give normal = {np.round(frame.along, 3).tolist()}"
             )
 
 
 SLOW_SHARE = 1e-3  # error from which a weak drive is told
 SLOWEST = 1.0 / (SUM_SCALE * SLOW_SHARE)  # velocity [voxels a step] below which whole numbers of a link are that coarse
-COSINE_OF_TILT = 0.98  # some 11 degrees
+MOST_TILT_DEG = 40.0
 ALONG = 1e-3  # share of the acceleration in the plane of an opening that counts: normals have a few digits
 LARGEST_GAS_DENSITY = 100.0
 GAS_VISCOSITIES = 5e-6, 1.5e-4  # dynamic viscosities of gases [Pa s]: of light hydrocarbons, and of hot ones
