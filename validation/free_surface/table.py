@@ -6,11 +6,13 @@ from muphy_lb.validation.free_surface.films import surface_film
 from muphy_lb.validation.free_surface.oscillations import surface_gas_spring, surface_sloshing, surface_waves
 from muphy_lb.validation.free_surface.shaking import surface_shaking
 from muphy_lb.validation.free_surface.slits import surface_suction
+from muphy_lb.validation.free_surface.spreading import surface_spreading
 from muphy_lb.validation.free_surface.tanks import dam_break, dry_bed, surface_rest
 
 CASES = (
     surface_rest,
     surface_film,
+    surface_spreading,
     surface_waves,
     surface_sloshing,
     surface_shaking,

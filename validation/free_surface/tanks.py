@@ -2,7 +2,8 @@
 
 The front along the floor is compared with two columns of Martin and Moyce; they measured it behind a gate that opened
 in a finite time, so one shift of the time is fitted to each table. Times are in sqrt(a / 2 g), lengths in the width a
-of the column. A square column at a Reynolds number that voxels resolve is compared with itself on a finer grid.
+of the column. A square column at a Reynolds number that voxels resolve is compared with itself on a finer grid, which
+tells nothing of what moves the front alike on all grids: ``spreading`` has a front that is known.
 """
 
 from collections.abc import Iterator
