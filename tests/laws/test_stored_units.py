@@ -88,8 +88,8 @@ def test_what_comes_through_an_opening_scales_with_the_unit(lattice, kind, equil
     one, scaled = (openings(equilibrium).compile(lattice, precision, plain) for precision in (FP64, SCALED))
     for f, k, v, m, *u in zip(outgoing, q, value, momentum, *velocity, strict=True):
         for plane in ((0.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), (0.6, 0.8, 0.0, -0.7)):
-            found = scaled(UNIT * f, k, kind, of_value * v, of_momentum * m, plane, *u)
-            assert found == UNIT * one(f, k, kind, v, m, plane, *u)
+            found = scaled(UNIT * f, k, kind, of_value * v, (of_momentum * m, v), plane, *u)
+            assert found == UNIT * one(f, k, kind, v, (m, v), plane, *u)
 
 
 @TWO_LATTICES
