@@ -12,9 +12,10 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
+from time import monotonic
 
 MOST_RANKS = 3
-ENDS_WITHIN_S = 10.0
+ENDS_WITHIN_S, LOOKS_EVERY_S = 10.0, 0.5
 
 
 class WaitingRanks:
@@ -71,17 +72,19 @@ class WaitingRanks:
         with socket.socket(socket.AF_UNIX) as door, self._messages.open("w") as messages:
             door.bind(str(path))
             door.listen(MOST_RANKS)
-            door.settimeout(self._timeout_s)
             self._process = self._launch(MOST_RANKS, ["-m", "tests.ranks", path], messages)
+            until = monotonic() + self._timeout_s
             try:
-                found = dict(self._greeted(door) for _ in range(MOST_RANKS))
+                found = dict(self._greeted(door, self._process, until) for _ in range(MOST_RANKS))
             except (TimeoutError, EOFError):
                 self._fail("the ranks have not begun")
         self._ranks = [found[rank] for rank in range(MOST_RANKS)]
 
-    def _greeted(self, door: socket.socket) -> tuple[int, Connection]:
+    def _greeted(self, door: socket.socket, process: Popen, until: float) -> tuple[int, Connection]:
+        while not wait([door], LOOKS_EVERY_S):
+            if process.poll() is not None or monotonic() > until:
+                raise TimeoutError
         caller, _ = door.accept()
-        caller.setblocking(True)
         rank = Connection(caller.detach())
         return rank.recv(), rank
 

@@ -12,8 +12,8 @@ from muphy_lb.case.toml import as_override
 from muphy_lb.measure.flow_view import FlowView
 
 LONG = 8.0
-"""Lengths of the box that both fluids flow through until their means do not remember where they started: a pack of
-three spheres across, capillary numbers of 0.02 to 0.5."""
+"""Lengths of the box that both fluids together flow through until their means do not remember where they started: a
+pack of three spheres across, capillary numbers of 0.02 to 0.5."""
 
 
 def mean_and_error(batches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -348,9 +348,9 @@ def test_too_few_looks_are_told(typed, capsys):
     ("lengths", "moved", "is_known", "told"),
     [
         (9.0, 0.3, True, "known after 1,000 steps and 9 lengths of the box"),
-        (0.5, 0.0, True, "has changed its fluid: interfaces rest, and the flow is that of its start"),
-        (0.0, 0.0, False, "below 8 mean flows remember their start"),
-        (0.5, 0.1, False, "below 8 mean flows remember their start; that takes some 1.6e+04 steps"),
+        (0.5, 0.0, True, "since the second quarter of the run: interfaces rest, and the flow is that of its start"),
+        (0.0, 0.0, False, "below 8 lengths mean flows remember their start"),
+        (0.5, 0.1, False, "below 8 lengths mean flows remember their start; 8 lengths take some 1.6e+04 steps"),
         (9.0, 0.3, False, "NOT known as well as asked for after 1,000 steps and 9 lengths of the box"),
     ],
 )

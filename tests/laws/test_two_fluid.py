@@ -495,6 +495,19 @@ def test_a_flow_is_known_once_it_has_gone_far_or_its_interfaces_rest(monkeypatch
     assert series._are_known() is is_known
 
 
+@pytest.mark.parametrize("known_within", [None, 0.02])
+def test_what_has_moved_is_told_where_it_is_looked_for(monkeypatch, known_within):
+    """Other summaries had it as null."""
+    series = looked(np.ones(LEAST_LOOKS))
+    series._known_within, series._earlier, series._is_second = known_within, [np.zeros(1, np.uint8)] * 2, np.zeros(8)
+    monkeypatch.setattr(series, "numbers", lambda: [0.0] * len(observers.COLUMNS))
+    monkeypatch.setattr(observers, "structure", lambda view: {})
+    monkeypatch.setattr(observers, "nodes_in_rock", lambda view: slice(None))
+    record = series.finish()
+    assert record["box_lengths"] > 0.0 and record.get("moved_share") == (0.0 if known_within else None)
+    assert ("moved_share" in record) is (known_within is not None)
+
+
 def test_what_has_moved_is_known_behind_a_restart(tmp_path):
     """It is compared with the second quarter of the whole run, which lies before the checkpoint."""
     case = {
@@ -621,11 +634,12 @@ def test_pores_without_room_for_an_interface_are_told(height, is_told):
 
 
 @pytest.mark.parametrize(("radius", "is_told"), [(5.9, True), (6.0, False)])
-def test_a_drop_that_is_pure_nowhere_is_told(radius, is_told):
+def test_a_drop_that_is_nowhere_pure_is_told(radius, is_told):
     second = {"second": [{"centre_m": [8.0, 8.0, 0.0], "radius_m": radius}]}
     solver = Solver(case_from_dict(merged(FLOW, {"geometry": channel(16, 16), "two_fluid": second})))
     told = [text for physics in solver.physics for text in physics.warnings()]
     assert bool(told) is is_told and all(f"a radius of {radius:g} voxels" in text for text in told)
+    assert not any(physics.causes() for physics in solver.physics)  # no flow diverges by that
 
 
 def test_pores_without_room_are_counted_in_the_rock_alone():

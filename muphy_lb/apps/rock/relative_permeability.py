@@ -49,7 +49,8 @@ from muphy_lb.setup.geometry import reservoirs_of
 KNOWN_WITHIN = 0.02
 FILE, METHOD_FILE = KR, "method.txt"
 PASSED = "box_lengths", "moved_share"
-"""Lengths of the box that both have flowed through, and share of the rock that has changed its fluid meanwhile."""
+"""Lengths of the box that the flow has gone through, and share of the rock that has changed its fluid since a look in
+the second quarter of the run."""
 COLUMNS = (
     "first_saturation",
     *PERMEABILITIES,
@@ -220,7 +221,7 @@ def _told(row: dict) -> str:
     if lengths < LONG:
         of_start = "interfaces rest, and the flow is that of its start"
         so = of_start if row["is_known"] else _short(row["steps"], lengths)
-        why = f", in which {moved:.2g} of the rock has changed its fluid: {so}"
+        why = f"; {moved:.2g} of the rock has changed its fluid since the second quarter of the run: {so}"
     return (
         f"saturation of the first fluid {row['first_saturation']:.4g}: relative permeability {first}, of the second"
         f" {second}; capillary number {row['capillary_number']:.3g}; {word} after {row['steps']:,} steps and"
@@ -229,8 +230,8 @@ def _told(row: dict) -> str:
 
 
 def _short(steps: int, lengths: float) -> str:
-    more = f"; that takes some {steps * LONG / lengths:.2g} steps" if lengths > 0.0 else ""
-    return f"below {LONG:g} mean flows remember their start{more}"
+    more = f"; {LONG:g} lengths take some {steps * LONG / lengths:.2g} steps" if lengths > 0.0 else ""
+    return f"below {LONG:g} lengths mean flows remember their start{more}"
 
 
 def _write(folder: Path, rows: list[dict], of_structure: Sequence[str]) -> None:

@@ -39,7 +39,7 @@ COLUMNS = (
 )
 STEADY, BOX_LENGTHS, MOVED = "steady", "box_lengths", "moved_share"
 BATCHES, LEAST_LOOKS = 8, 32
-AT_REST, OF_FLOW = 0.25, 0.05  # of the allowed error, and of the flow: what of the rock may change its fluid at rest
+AT_REST, OF_FLOW = 0.25, 0.05  # of known_within, of the lengths: the share of the rock that may change its fluid
 SETTLED = 3.0  # difference of the means of two parts of a run over the error that is allowed
 
 
@@ -115,9 +115,9 @@ class TwoFluidSeries(SeriesObserver):
     ends the run once the mean flows of both fluids are known well enough: the error of each (:func:`batch_means`) is
     within ``known_within`` of the sum of both, flows times viscosities, and the mean of the quarter before within
     ``SETTLED`` times that, since a slow wave stands where it turns. Batches know nothing of what takes longer than the
-    run: so both have also gone through ``LONG`` lengths of the box, or interfaces rest, and more of the same flow
-    changes nothing: less than ``AT_REST`` of the error that is allowed, and than ``OF_FLOW`` of the lengths that have
-    flowed, is the share of the rock whose fluid has changed.
+    run: so both together have also gone through ``LONG`` lengths of the box, or interfaces rest, and more of the same
+    flow changes nothing: the share of the rock whose fluid has changed since a look in the second quarter of the run
+    is at most ``AT_REST`` of ``known_within``, and ``OF_FLOW`` of those lengths.
 
     Args:
         view, folder, resume_step: as of all series.
@@ -238,7 +238,9 @@ class TwoFluidSeries(SeriesObserver):
             mean, error = batch_means(np.array(self._looks))
             record["mean"] = dict(zip(FLOWS, mean.tolist(), strict=True))
             record["standard_error"] = dict(zip(FLOWS, error.tolist(), strict=True))
-            record |= {BOX_LENGTHS: self._box_lengths(), MOVED: self._moved_share()}
+            record[BOX_LENGTHS] = self._box_lengths()
+            if self._known_within is not None:
+                record[MOVED] = self._moved_share()
         return record
 
     def _box_lengths(self) -> float:

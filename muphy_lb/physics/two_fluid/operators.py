@@ -11,8 +11,8 @@ interface and not by 3 %. k belongs to the surface through the node, K to the in
 one centre. g rises from -1 to 1 with dg / dpsi ~ (1 - psi^2)^7, over less than phi: K counts where phi is near 0, and
 not where surfaces of equal phase of two interfaces meet. Differences of g leave the pressure the whole jump, and are
 balanced by differences of the pressure on the same lattice; beside walls n.grad g follows from grad psi. Differences of
-psi = tanh(b d) across planes lie beside their normals by what fifth derivatives and sixth moments of D2Q9 and D3Q19
-have (others: in part), which n is freed of, to first order in a:
+psi = tanh(b d), b = beta / 2, across planes lie beside their normals by fifth derivatives times sixth moments of D2Q9
+and D3Q19, of which n is freed to first order in a, where no node is missing:
 
     grad_a psi = |grad psi| n_a [1 + a n_a^2 (10 / 3 - 4 n_a^2) + ...],   a = b^4 (16 - 120 psi^2 (1 - psi^2)) / 120
 
@@ -99,7 +99,7 @@ TRACE = 0.1
 there."""
 BEYOND, UNSETTLED = 0.9375, 0.05
 """Size of psi from which on there is no tension, and fluids do not slide past each other, since g has no slope there
-and phi is 0.998; and length of its gradient from which on there is: that is no interface at rest yet."""
+and phi is 0.998; and length of its gradient above which there is all the same: that is no interface at rest yet."""
 LEAST_WIDTH = 1e-3
 """Below every sum of weights of a derivative, where there is a neighbour along its axis."""
 
@@ -248,7 +248,7 @@ def _orient_node(lattice, precision, jit, at):
     one, zero, limit, per_width = real(1), real(0), real(0.5), real(1.0 / float(lattice.cs2))
     flat, share, least_width = real(FLAT), real(ALONG), real(LEAST_WIDTH)
     outside, unsettled = real(BEYOND), real(UNSETTLED)
-    all_there, steep_of = real(ALL_THERE * lattice.dimension / 3.0), steep_node(precision, jit)
+    all_there, steep_of = real(ALL_THERE * lattice.dimension * float(lattice.cs2)), steep_node(precision, jit)
     straight = straight_node(precision, jit)
     none, raised = real(NO_NORMAL), _raised_node(precision, jit)
     half_sharpness, room = real(0.5 * SHARPNESS), real(ROOM * lattice.dimension * float(lattice.cs2))

@@ -74,7 +74,7 @@ NARROW_SHARE = 0.1
 """Share of the nodes in pores without room for an interface, above which it is told; packs of spheres of a radius of
 8 voxels have 0.04."""
 LEAST_RADIUS = 6.0
-"""Radius of drops [voxels] below which they are pure nowhere."""
+"""Radius of drops [voxels] below which they are nowhere pure."""
 RATIOS = 1.0 / 340.0, 340.0
 """Between which the viscosity of the second fluid over that of the first one must be: as in tests of sliding layers."""
 ROUNDING = 1e-6
@@ -367,11 +367,20 @@ class TwoFluid(Physics):
 
     def warnings(self) -> tuple[str, ...]:
         """Pores and drops that are too small for interfaces, and interfaces that are too fast for narrow pores."""
-        return tuple(self._warnings(FASTEST))
+        return (*self._small_drops(), *self._warnings(FASTEST))
 
     def causes(self) -> tuple[str, ...]:
-        """The same where the flow has diverged, which interfaces slower than those of a warning may have caused."""
+        """The same where the flow has diverged, which interfaces slower than those of a warning may have caused, and
+        small drops do not."""
         return tuple(self._warnings(ADVISED))
+
+    def _small_drops(self) -> Iterator[str]:
+        if self._smallest < LEAST_RADIUS:
+            yield (
+                f"a sphere of two_fluid.second has a radius of {self._smallest:.3g} voxels: below {LEAST_RADIUS:g} a"
+                " drop is nowhere pure, and currents of up to 6e-4 times the tension over the viscosity remain around"
+                " it at rest; smaller voxels resolve more"
+            )
 
     def _warnings(self, fastest: float) -> Iterator[str]:
         if self._narrow > NARROW_SHARE:
@@ -379,12 +388,6 @@ class TwoFluid(Physics):
                 f"{self._narrow:.0%} of the pores are at most {NO_ROOM} voxels wide, as is an interface of two fluids,"
                 " which enters them at a wrong pressure or not at all; smaller voxels resolve more (of an image:"
                 " geometry.options.divide = 2)"
-            )
-        if self._smallest < LEAST_RADIUS:
-            yield (
-                f"a ball of two_fluid.second has a radius of {self._smallest:.3g} voxels: below {LEAST_RADIUS:g} a drop"
-                " is pure nowhere, and currents of up to 6e-4 times the tension over the viscosity remain around it at"
-                " rest; smaller voxels resolve more"
             )
         speed = self.tension / min(self.viscosities)
         if speed <= fastest * (1.0 + ROUNDING):

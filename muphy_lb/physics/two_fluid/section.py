@@ -60,8 +60,8 @@ class TwoFluidSection(SubstanceKeys):
     structure: bool = False
     """rows of two_fluid.csv have parts, Euler numbers and areas of both fluids, as the summary has of the end"""
     known_within: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
-    """the run ends once the mean flows of both fluids are known within this share, and both have gone through 8 lengths
-    of the box, or their interfaces rest; the force must be constant"""
+    """the run ends once the mean flows of both fluids are known within this share, and both together have gone through
+    8 lengths of the box, or their interfaces rest; the force must be constant"""
 
     @classmethod
     def rules(cls, given):
