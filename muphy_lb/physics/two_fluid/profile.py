@@ -8,10 +8,10 @@ import numpy as np
 SHARPNESS = 0.7
 """beta: the interface is a hyperbolic tangent of 2 / beta voxels."""
 SHARPENED = 7
-"""Power of 1 - psi^2 by which g rises."""
+"""Power of 1 - psi^2 in the slope of g."""
 STEEPENED = 1.0333
 """Slope of psi over its differences on a lattice beside walls, where g has no differences, so that the pressure of the
-tension is that of the whole jump: by sums across plane interfaces at any angle and place, within 3e-4."""
+tension is that of the whole jump: by sums across plane interfaces at any angle and place, within 4e-4."""
 
 
 def wider(phase: np.ndarray) -> np.ndarray:
