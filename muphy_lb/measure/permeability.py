@@ -181,8 +181,8 @@ CREEPING = 1.0
 
 FEWEST_VOXELS = 5.0  # across a mean pore, below which half-way walls err by tens of percent
 GOOD_VOXELS = 10.0  # across a mean pore, below which k is some 5 to 40 percent too high
-OF_EDGES = 0.01  # share of the flow beyond which it is told
-WIDEST_PORE_M = 0.1  # of a rock or a packing
+OF_EDGES = 0.01  # share of the flow that passes where voxels touch at edges alone, beyond which it is told
+WIDEST_PORE_M = 0.1  # mean pore of a rock or a packing, beyond which its unit is doubted
 FEWEST_PORES = 5.0  # mean pore sizes along the shortest edge of the box, below which it is hardly representative
 
 N_BINS = 80
@@ -207,7 +207,7 @@ class Permeability:
     pore_size_m: float  #: hydraulic diameter 4 V / S
     pore_size_voxels: float  #: the same in voxel edges: the resolution
     box_in_pores: float  #: shortest edge of the rock in pore sizes: how representative it is
-    reynolds: float  #: see above
+    reynolds: float  #: as at the top of the module
     warnings: tuple[str, ...]  #: reasons to doubt the value
     distribution: dict  #: see :func:`velocity_distribution`
     #: record of :class:`Throats`, with the error that is expected of the grid; None where there are none, or too little
@@ -285,7 +285,7 @@ def _edge_warnings(nodes: NodeList, along: np.ndarray, axes: np.ndarray) -> tupl
         aside = ~leads_through(nodes, axes)
         by_edges = leads_through(nodes, axes, "edges") if aside.any() else ~aside
     except GeometryError as error:
-        LOG.warning("warning: throats are not looked for: %s", error)
+        LOG.warning("warning: flow across edges of voxels is not looked for: %s", error)
         return ()
     if not by_edges.any():
         return ("no pore leads from end to end along the force: nothing flows, k is 0, and what is told is rounding",)
