@@ -84,6 +84,17 @@ def test_a_duct_at_an_angle_has_a_direction():
     assert degrees_off(frame, direction(25.0)) < 2.0
 
 
+@pytest.mark.parametrize("depth", range(2, 7))
+@pytest.mark.parametrize("length", [3, 99], ids=["rib", "step"])
+def test_a_step_near_an_opening_does_not_turn_its_vessel(length, depth):
+    """A vessel at an angle turns in both halves of the layers, a step in one; without that it turned by 17 degrees."""
+    z, y, x = np.indices((36, 40, 30))
+    is_inside = (np.abs(y - 20) < 9) & (np.abs(z - 18) < 9)
+    is_step = (x > 4 + depth) & (x <= 4 + depth + length) & (y < 16)
+    (frame,) = opening_frames(block_with_an_opening(is_inside & ~is_step), D3Q19)
+    assert np.array_equal(frame.along, frame.normal)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_face_of_a_rock_has_none(seed):
     noise = np.random.default_rng(seed).normal(size=(40, 40, 40))
