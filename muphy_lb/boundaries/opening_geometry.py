@@ -78,6 +78,11 @@ class OpeningFrame:
         return 1.0 if np.array_equal(self.along, self.normal) else float(self.along @ self.normal)
 
     @property
+    def vessel_area(self) -> float:
+        """Cross-section of the vessel, whose waves have that; ``area`` is what the plane cuts of it."""
+        return self.area * self.cosine
+
+    @property
     def section(self) -> np.ndarray:
         """(3, 3) matrix of the ellipse, which the vessel carries along: arms across the vessel lie on it, too."""
         if self.cosine == 1.0:
