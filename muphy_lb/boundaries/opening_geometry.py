@@ -165,11 +165,10 @@ def _through(walls: np.ndarray, frame: OpeningFrame, are_stairs: bool = False) -
     do not tell, and ellipses that are none or far larger or smaller than before, change nothing. Walls far from the
     ellipse, as those of a rock, have no direction."""
     arms = _Arms.of(walls, frame)
-    curvature, axes, here, target = arms.curvature, arms.axes, arms.here, arms.target
-    depth, inwards = arms.depth, arms.depth[:, np.newaxis] * arms.here
+    curvature, axes, here, deeper, target = arms.curvature, arms.axes, arms.here, arms.deeper, arms.target
     least = LEAST_OF_STAIRS if are_stairs else LEAST_TILT
     most = min(MOST_MISFIT, MOST_LEFT * arms.straight_misfit()) if are_stairs else MOST_MISFIT
-    for columns in (np.column_stack((here, inwards, depth**2)), np.hstack((here, inwards)), here):
+    for columns in (np.column_stack((here, deeper, arms.depth**2)), np.hstack((here, deeper)), here):
         found, _, rank, _ = np.linalg.lstsq(columns, target, rcond=RANK)
         middle = 0.5 * found[1 : here.shape[1]] / curvature
         square = float(_shiftable(found[0] + middle**2 @ curvature))
@@ -203,6 +202,11 @@ class _Arms:
         arm, depth = (walls - frame.centroid) @ axes, (walls - frame.centroid) @ frame.normal
         return cls(curvature, axes, np.column_stack((np.ones(len(arm)), arm)), arm**2 @ curvature, depth)
 
+    @property
+    def deeper(self) -> np.ndarray:
+        """(n, 1 + m) ``here`` times how far inwards."""
+        return self.depth[:, np.newaxis] * self.here
+
     def straight_misfit(self) -> float:
         """Root mean square of how far they lie from an ellipse straight inwards, over its square; 0 of no points."""
         return self.misfit(self.here) if len(self.target) else 0.0
@@ -214,7 +218,7 @@ class _Arms:
 
     def turn_throughout(self) -> bool:
         """Whether they lie near a vessel at an angle, or show its turn in both halves of their layers."""
-        columns = np.hstack((self.here, self.depth[:, np.newaxis] * self.here))
+        columns = np.hstack((self.here, self.deeper))
         if 0.5 * self.misfit(columns) < MOST_ROUGH * np.sqrt(self.curvature.max()):
             return True
         together, is_near = self._aside(columns, self.target), self.depth < 0.5 * (self.depth.min() + self.depth.max())
