@@ -85,8 +85,8 @@ class LinkArrays(NamedTuple):
     reflected: Any  #: (3 L,) addresses of further populations that a condition reads beside the outgoing one
     #: (5 n_openings,) of the outgoing, of these and of what inflow convects in the population the condition reflects
     shares: Any
-    #: (4 n_openings,) of planes with a pressure the direction of the vessel into the fluid, and where this is along no
-    #: axis the change of velocity along a link per unit of its gamma over w_q; else 0
+    #: (4 n_openings,) of planes with a pressure the direction of the vessel into the fluid, and unless this is normal
+    #: to the plane and along an axis the change of velocity along a link per unit of its gamma over w_q; else 0
     plane: Any
     momentum: Any  #: (L,) mass entering per unit velocity; of planes with a pressure gamma of the link, else 0
     inside: Any  #: (L,) eta of links into planes with a pressure that are not across their vessel, else 0

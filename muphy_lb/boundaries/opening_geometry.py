@@ -25,6 +25,9 @@ LEAST_TILT, MOST_TILT = 0.03, 4.0  # tangents of the angles between a vessel and
 MOST_MISFIT = 0.3  # root mean square of a.M.a - 1 at walls up to which they are those of one vessel
 # The least tangent that stairs tell, and what share of the misfit of a straight vessel may remain where they do.
 LEAST_OF_STAIRS, MOST_LEFT = 0.06, 0.9
+# Root mean square distance [voxels] of stairs from a vessel (voxels alone: 0.3) from which each half of the layers must
+# turn by this share of what both turn together: a step or a rib near an opening turns one half.
+MOST_ROUGH, LEAST_OF_HALF = 0.4, 0.2
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,11 @@ class OpeningFrame:
     def cosine(self) -> float:
         """Of the angle between the vessel and the normal; 1 exactly where they are one."""
         return 1.0 if np.array_equal(self.along, self.normal) else float(self.along @ self.normal)
+
+    @property
+    def vessel_area(self) -> float:
+        """Cross-section of the vessel, whose waves have that; ``area`` is what the plane cuts of it."""
+        return self.area * self.cosine
 
     @property
     def section(self) -> np.ndarray:
@@ -142,8 +150,10 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
         if not are_cut:
             frame = replace(frame, along=frame.normal)
             if beside.any() and _Arms.of(walls, frame).straight_misfit() < MOST_MISFIT:
-                slanted = _through(stair_points(nodes, lattice, opening, rim.voxel[each], slip), frame, are_stairs=True)
-                frame = frame if slanted.cosine == 1.0 else slanted
+                stairs = stair_points(nodes, lattice, opening, rim.voxel[each], slip)
+                slanted = _through(stairs, frame, are_stairs=True)
+                is_told = slanted.cosine < 1.0 and _Arms.of(stairs, frame).turn_throughout()
+                frame = slanted if is_told else frame
         found.append(replace(frame, radius=frame.radius * frame.cosine ** (1.0 / (lattice.dimension - 1))))
     return tuple(found)
 
@@ -155,12 +165,10 @@ def _through(walls: np.ndarray, frame: OpeningFrame, are_stairs: bool = False) -
     do not tell, and ellipses that are none or far larger or smaller than before, change nothing. Walls far from the
     ellipse, as those of a rock, have no direction."""
     arms = _Arms.of(walls, frame)
-    curvature, axes, here, target = arms.curvature, arms.axes, arms.here, arms.target
-    depth = (walls - frame.centroid) @ frame.normal
-    inwards = depth[:, np.newaxis] * here
+    curvature, axes, here, deeper, target = arms.curvature, arms.axes, arms.here, arms.deeper, arms.target
     least = LEAST_OF_STAIRS if are_stairs else LEAST_TILT
     most = min(MOST_MISFIT, MOST_LEFT * arms.straight_misfit()) if are_stairs else MOST_MISFIT
-    for columns in (np.column_stack((here, inwards, depth**2)), np.hstack((here, inwards)), here):
+    for columns in (np.column_stack((here, deeper, arms.depth**2)), np.hstack((here, deeper)), here):
         found, _, rank, _ = np.linalg.lstsq(columns, target, rcond=RANK)
         middle = 0.5 * found[1 : here.shape[1]] / curvature
         square = float(_shiftable(found[0] + middle**2 @ curvature))
@@ -183,6 +191,7 @@ class _Arms:
     axes: np.ndarray  #: (3, m) their vectors
     here: np.ndarray  #: (n, 1 + m) 1, and the arms a along them
     target: np.ndarray  #: (n,) a.M.a
+    depth: np.ndarray  #: (n,) how far inwards [voxels]
 
     @classmethod
     def of(cls, walls: np.ndarray, frame: OpeningFrame) -> "_Arms":
@@ -190,8 +199,13 @@ class _Arms:
         curvature, axes = np.linalg.eigh(frame.ellipse)
         is_bounded = curvature > AXIS_TOLERANCE * curvature.max()
         curvature, axes = curvature[is_bounded], axes[:, is_bounded]
-        arm = (walls - frame.centroid) @ axes
-        return cls(curvature, axes, np.column_stack((np.ones(len(arm)), arm)), arm**2 @ curvature)
+        arm, depth = (walls - frame.centroid) @ axes, (walls - frame.centroid) @ frame.normal
+        return cls(curvature, axes, np.column_stack((np.ones(len(arm)), arm)), arm**2 @ curvature, depth)
+
+    @property
+    def deeper(self) -> np.ndarray:
+        """(n, 1 + m) ``here`` times how far inwards."""
+        return self.depth[:, np.newaxis] * self.here
 
     def straight_misfit(self) -> float:
         """Root mean square of how far they lie from an ellipse straight inwards, over its square; 0 of no points."""
@@ -201,6 +215,19 @@ class _Arms:
         """Root mean square of what columns (n, k) leave of a.M.a by least squares."""
         left = columns @ np.linalg.lstsq(columns, self.target, rcond=RANK)[0] - self.target
         return float(np.sqrt(np.mean(left**2)))
+
+    def turn_throughout(self) -> bool:
+        """Whether they lie near a vessel at an angle, or show its turn in both halves of their layers."""
+        columns = np.hstack((self.here, self.deeper))
+        if 0.5 * self.misfit(columns) < MOST_ROUGH * np.sqrt(self.curvature.max()):
+            return True
+        together, is_near = self._aside(columns, self.target), self.depth < 0.5 * (self.depth.min() + self.depth.max())
+        halves = [self._aside(columns[half], self.target[half]) @ together for half in (is_near, ~is_near)]
+        return bool(min(halves) > LEAST_OF_HALF * (together @ together))
+
+    def _aside(self, columns: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """(m,) how far the axis moves aside in each voxel inwards, by columns (n, 2 + 2 m) and a.M.a of some points."""
+        return 0.5 * np.linalg.lstsq(columns, target, rcond=RANK)[0][-self.curvature.size :] / self.curvature
 
 
 def opening_areas_m2(nodes: NodeList | GeometryHeader, frames) -> dict[str, float]:

@@ -315,9 +315,8 @@ def opening_conditions(
         if outlet is None:
             found.append(_condition(case, section, frame, units, cs2))
         else:
-            feedback = outlet.feedback(
-                frame.area * units.spacing_m**2, units, cs2, frame.conductance if is_ahead else None
-            )
+            area_m2 = frame.vessel_area * units.spacing_m**2
+            feedback = outlet.feedback(area_m2, units, cs2, frame.conductance if is_ahead else None)
             found.append(Condition(PRESSURE, feedback.value, feedback=feedback))
     for k, profile in profiles.items():
         found[k] = replace(found[k], profile=profile.steady, pulsatile=profile if profile.n_columns else None)
@@ -338,7 +337,7 @@ def lumped_outlets(case: Case, nodes: GeometryHeader, frames, units: Units, cs2:
         )
     extent_m, beat_s = max(nodes.shape) * units.spacing_m, min(periods_s(case).values(), default=math.inf)
     outlets = [
-        _lumped_outlet(section, frame.area * units.spacing_m**2, extent_m, units, cs2, beat_s)
+        _lumped_outlet(section, frame.vessel_area * units.spacing_m**2, extent_m, units, cs2, beat_s)
         for section, frame in zip(sections, frames, strict=True)
     ]
     for number, (section, frame) in enumerate(zip(sections, frames, strict=True)):
@@ -357,7 +356,7 @@ def lumped_outlets(case: Case, nodes: GeometryHeader, frames, units: Units, cs2:
 def _tube_impedance(case: Case, nodes: GeometryHeader, frame, units: Units, cs2: float) -> Impedance:
     """The impedance of sound in the vessel ahead of an opening."""
     spacing_m, is_plane = units.spacing_m, nodes.shape[0] == 1
-    waves = wave_impedance(frame.area * spacing_m**2, units, cs2)
+    waves = wave_impedance(frame.vessel_area * spacing_m**2, units, cs2)
     if not frame.has_walls:
         return Impedance(waves)
     radius_m = frame.radius * spacing_m * (2.0 if is_plane else 1.0)

@@ -55,7 +55,7 @@ def spread_over_opening(
     links = opening_links(nodes, lattice)
     links = links.select((links.boundary == number) & (np.abs(lattice.c[links.q]).sum(axis=1) == 1))
     direction, voxel = lattice.c[links.q], voxel_coordinates(links.voxel, nodes.shape)
-    inflow = -(direction @ frame.normal) * condition.profile(frame, voxel + 0.5 * direction)
+    inflow = -(direction @ frame.along) * condition.profile(frame, voxel + 0.5 * direction)
     inflow = np.maximum(inflow, 0.0)
     if not inflow.any():
         raise InputError(f"opening {name!r}: nothing enters there at which particles could start")

@@ -97,7 +97,7 @@ def force_warnings(case: Case, header: GeometryHeader, conditions: Sequence[Cond
 
 def slowness_warnings(case: Case, header: GeometryHeader, conditions: Sequence[Condition], numerics: Numerics):
     """Warnings of a drive that is so weak that rounding hides the flow; see :func:`force_warnings`. Flow rates are sums
-    of whole numbers, and a fluid at rest has populations that differ from it by some epsilon of double precision."""
+    of whole numbers, and populations of a fluid at rest are wrong by some epsilons of double precision."""
     force = numerics.units.acceleration_to_lattice(float(np.linalg.norm(uniform_acceleration_m_s2(case, header))))
     pressures = [each.value for each in conditions if each.kind == PRESSURE]
     velocities = [abs(each.value) for each in conditions if each.kind != PRESSURE]
@@ -111,7 +111,7 @@ def slowness_warnings(case: Case, header: GeometryHeader, conditions: Sequence[C
         )
     if 0.0 < force < math.prod(epsilon) / SLOW_SHARE and not driven:
         yield (
-            f"the force changes the velocity by {force:.2g} voxels a step in a step, so little that rounding in"
+            f"the force changes the velocity by {force:.2g} voxels a step in every step, so little that rounding in"
             f" {case.compute.precision} hides the flow; {told}"
         )
 
@@ -119,11 +119,11 @@ def slowness_warnings(case: Case, header: GeometryHeader, conditions: Sequence[C
 def tilt_warnings(header: GeometryHeader, conditions: Sequence[Condition], frames) -> Iterator[str]:
     """A warning of every opening with a pressure that cuts its vessel too obliquely; see :func:`force_warnings`."""
     for opening, condition, frame in zip(header.openings, conditions, frames, strict=True):
-        cosine = min(1.0, float(frame.along @ frame.normal))
-        if condition.kind == PRESSURE and cosine < math.cos(math.radians(MOST_TILT_DEG)):
+        tilt_deg = math.degrees(math.acos(frame.cosine))
+        if condition.kind == PRESSURE and tilt_deg > MOST_TILT_DEG:
             yield (
                 f"openings.{opening.name} has a pressure on a plane that cuts its vessel at"
-                f" {math.degrees(math.acos(cosine)):.0f} degrees to a section across it; from {MOST_TILT_DEG:.0f} on"
+                f" {tilt_deg:.0f} degrees to a section across it; from {MOST_TILT_DEG:.0f} on"
                 f" less flows there with inertia; give normal = {np.round(frame.along, 3).tolist()}"
             )
 
