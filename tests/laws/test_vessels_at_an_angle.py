@@ -1,8 +1,6 @@
 """Openings on planes normal to an axis that cut their vessel at an angle: its direction is found, also from stairs, and
 what enters goes along it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -20,8 +18,7 @@ from muphy_lb.lattice import D3Q19
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.particles.openings import spread_over_opening
 from muphy_lb.run.solver import Solver
-from tests.laws.test_oblique_planes import BETWEEN
-from tests.support import Ranks, random_owner, random_populations
+from tests.laws.test_oblique_planes import populations
 from validation.flow.openings import middle_gradient
 
 OFF_CENTRE = np.array([0.0, -0.137, 0.081])
@@ -235,14 +232,6 @@ def test_particles_enter_an_oblique_plane_along_the_vessel():
     place, _ = spread_over_opening(view, "inlet", 19300, np.random.default_rng(1))
     counts = np.unique(place[:, 1:], axis=0, return_counts=True)[1]
     assert counts.size == is_inside[:, :, 0].sum() and np.ptp(counts) <= 3
-
-
-def populations(nodes: NodeList, n_ranks: int = 1, **settings) -> np.ndarray:
-    """After some steps from a random state between two pressures."""
-    ranks = Ranks(nodes, replace(BETWEEN, **settings), random_owner(nodes, n_ranks))
-    ranks.set_populations(random_populations(D3Q19, nodes.n_nodes))
-    ranks.step(20)
-    return ranks.populations()
 
 
 @pytest.mark.parametrize("streaming", STREAMINGS)
