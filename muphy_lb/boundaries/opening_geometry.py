@@ -150,10 +150,8 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
         if not are_cut:
             frame = replace(frame, along=frame.normal)
             if beside.any() and _Arms.of(walls, frame).straight_misfit() < MOST_MISFIT:
-                stairs = stair_points(nodes, lattice, opening, rim.voxel[each], slip)
-                slanted = _through(stairs, frame, are_stairs=True)
-                is_told = slanted.cosine < 1.0 and _Arms.of(stairs, frame).turn_throughout()
-                frame = slanted if is_told else frame
+                slanted = _through(stair_points(nodes, lattice, opening, rim.voxel[each], slip), frame, are_stairs=True)
+                frame = slanted if slanted.cosine < 1.0 else frame
         found.append(replace(frame, radius=frame.radius * frame.cosine ** (1.0 / (lattice.dimension - 1))))
     return tuple(found)
 
@@ -165,11 +163,11 @@ def _through(walls: np.ndarray, frame: OpeningFrame, are_stairs: bool = False) -
     do not tell, and ellipses that are none or far larger or smaller than before, change nothing. Walls far from the
     ellipse, as those of a rock, have no direction."""
     arms = _Arms.of(walls, frame)
-    curvature, axes, here, deeper, target = arms.curvature, arms.axes, arms.here, arms.deeper, arms.target
+    curvature, axes, here, deeper = arms.curvature, arms.axes, arms.here, arms.deeper
     least = LEAST_OF_STAIRS if are_stairs else LEAST_TILT
     most = min(MOST_MISFIT, MOST_LEFT * arms.straight_misfit()) if are_stairs else MOST_MISFIT
     for columns in (np.column_stack((here, deeper, arms.depth**2)), np.hstack((here, deeper)), here):
-        found, _, rank, _ = np.linalg.lstsq(columns, target, rcond=RANK)
+        found, rank = arms.fit(columns)
         middle = 0.5 * found[1 : here.shape[1]] / curvature
         square = float(_shiftable(found[0] + middle**2 @ curvature))
         if rank < columns.shape[1] or not 1.0 / MOST_SCALED < square < MOST_SCALED:
@@ -177,8 +175,9 @@ def _through(walls: np.ndarray, frame: OpeningFrame, are_stairs: bool = False) -
         frame = replace(frame, ellipse=frame.ellipse / square, axis=frame.centroid + axes @ middle)
         turn = found[here.shape[1] + 1 : 2 * here.shape[1]] if columns is not here else 0.0 * curvature
         aside = axes @ (0.5 * turn / curvature)
-        is_tilted = arms.misfit(columns) < most * square and least < np.linalg.norm(aside) < MOST_TILT
+        is_near = arms.misfit(columns, found) < most * square and least < np.linalg.norm(aside) < MOST_TILT
         along = frame.normal + _shiftable(aside)
+        is_tilted = is_near and (not are_stairs or arms.turn_throughout())
         return replace(frame, along=along / np.linalg.norm(along)) if is_tilted else frame
     return frame
 
@@ -209,25 +208,26 @@ class _Arms:
 
     def straight_misfit(self) -> float:
         """Root mean square of how far they lie from an ellipse straight inwards, over its square; 0 of no points."""
-        return self.misfit(self.here) if len(self.target) else 0.0
+        return self.misfit(self.here, self.fit(self.here)[0]) if len(self.target) else 0.0
 
-    def misfit(self, columns: np.ndarray) -> float:
-        """Root mean square of what columns (n, k) leave of a.M.a by least squares."""
-        left = columns @ np.linalg.lstsq(columns, self.target, rcond=RANK)[0] - self.target
-        return float(np.sqrt(np.mean(left**2)))
+    def fit(self, columns: np.ndarray, those=slice(None)) -> tuple[np.ndarray, int]:
+        """(k,) coefficients of columns (n, k) that lie nearest to a.M.a of some points by least squares, and the rank
+        of these."""
+        found, _, rank, _ = np.linalg.lstsq(columns[those], self.target[those], rcond=RANK)
+        return found, rank
+
+    def misfit(self, columns: np.ndarray, found: np.ndarray) -> float:
+        """Root mean square of what columns (n, k) with coefficients (k,) leave of a.M.a."""
+        return float(np.sqrt(np.mean((columns @ found - self.target) ** 2)))
 
     def turn_throughout(self) -> bool:
         """Whether they lie near a vessel at an angle, or show its turn in both halves of their layers."""
-        columns = np.hstack((self.here, self.deeper))
-        if 0.5 * self.misfit(columns) < MOST_ROUGH * np.sqrt(self.curvature.max()):
+        columns, is_near = np.hstack((self.here, self.deeper)), self.depth < 0.5 * (self.depth.min() + self.depth.max())
+        whole, near, far = (self.fit(columns, those)[0] for those in (slice(None), is_near, ~is_near))
+        if 0.5 * self.misfit(columns, whole) < MOST_ROUGH * np.sqrt(self.curvature.max()):
             return True
-        together, is_near = self._aside(columns, self.target), self.depth < 0.5 * (self.depth.min() + self.depth.max())
-        halves = [self._aside(columns[half], self.target[half]) @ together for half in (is_near, ~is_near)]
-        return bool(min(halves) > LEAST_OF_HALF * (together @ together))
-
-    def _aside(self, columns: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """(m,) how far the axis moves aside in each voxel inwards, by columns (n, 2 + 2 m) and a.M.a of some points."""
-        return 0.5 * np.linalg.lstsq(columns, target, rcond=RANK)[0][-self.curvature.size :] / self.curvature
+        together, *halves = (0.5 * found[-self.curvature.size :] / self.curvature for found in (whole, near, far))
+        return bool(min(half @ together for half in halves) > LEAST_OF_HALF * (together @ together))
 
 
 def opening_areas_m2(nodes: NodeList | GeometryHeader, frames) -> dict[str, float]:
