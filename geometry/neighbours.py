@@ -130,6 +130,20 @@ def neighbour_table(nodes: NodeList, vectors, subset: np.ndarray | slice | None 
     return NeighbourSearch(nodes).table(vectors, slice(None) if subset is None else subset)
 
 
+def links_from(neighbours: np.ndarray, begin: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """(n,) least number of links of a (Q, n) table of neighbours, through nodes that are allowed (n,), from one of
+    ``begin`` (n,); infinite where none lead."""
+    found = np.where(begin, 0.0, np.inf)
+    n_links, last = 0, np.flatnonzero(begin)
+    while last.size:
+        n_links += 1
+        near = np.unique(neighbours[:, last])
+        near = near[near >= 0]
+        last = near[allowed[near] & np.isinf(found[near])]
+        found[last] = n_links
+    return found
+
+
 SHORTEST = 1e-3  # lower bound of a cut distance: interpolation divides by it
 
 NODES_PER_CHUNK = 2**20

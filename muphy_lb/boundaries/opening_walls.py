@@ -8,7 +8,7 @@ from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.domain.links import AXIS_TOLERANCE, is_wall
 from muphy_lb.domain.part import chunks
 from muphy_lb.geometry.link_cuts import Cuts
-from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, neighbour_table
+from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, links_from, neighbour_table
 from muphy_lb.geometry.nodes import NodeList, labels_near, voxel_coordinates
 from muphy_lb.geometry.search import Vicinity
 from muphy_lb.geometry.voxels import Opening
@@ -69,7 +69,7 @@ def stair_points(nodes: NodeList, lattice: Lattice, opening: Opening, voxel: np.
     at = voxel_coordinates(near[shell], nodes.shape)
     depth = at @ normal - first
     is_whole = (depth > -1.0) & (depth < STAIRS) & ((at > corners[0]) & (at < corners[1])).all(axis=1)
-    joined = _joined(table, np.isin(near[shell], voxel) & is_whole, is_whole)
+    joined = np.isfinite(links_from(table, np.isin(near[shell], voxel) & is_whole, is_whole))
     points = [np.zeros((0, 3))]
     for q in range(1, lattice.q):
         ends = depth + lattice.c[q] @ normal
@@ -86,6 +86,8 @@ def _between(nodes: NodeList, corners: tuple, normal: np.ndarray, depths: tuple)
     for part in chunks(nodes.n_nodes):
         voxel = nodes.voxel[part]
         voxel = voxel[(voxel >= low[2] * layer) & (voxel < (high[2] + 1) * layer)]
+        x = voxel % nodes.shape[2]
+        voxel = voxel[(x >= low[0]) & (x <= high[0])]  # by themselves, since most of them are far along some axis
         place = voxel_coordinates(voxel, nodes.shape)
         depth = place @ normal
         inside = ((place >= low) & (place <= high)).all(axis=1) & (depth >= least) & (depth <= most)
@@ -110,14 +112,3 @@ def _at_walls(nodes: NodeList, lattice: Lattice, near: np.ndarray, slip) -> tupl
     place = np.minimum(np.searchsorted(shell, table), shell.size - 1)
     inner = table >= 0
     return shell, np.where(inner, np.where(shell[place] == table, place, NOT_AT_WALL), table)
-
-
-def _joined(table: np.ndarray, start: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """(n,) which nodes of a (Q, n) table are joined to some by links between nodes that are allowed."""
-    joined, newest = start & allowed, np.flatnonzero(start & allowed)
-    while newest.size:
-        beside = table[:, newest]
-        reached = np.unique(beside[beside >= 0])
-        newest = reached[allowed[reached] & ~joined[reached]]
-        joined[newest] = True
-    return joined

@@ -20,7 +20,7 @@ from scipy.ndimage import distance_transform_edt
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.clean import component_labels
-from muphy_lb.geometry.neighbours import neighbour_table
+from muphy_lb.geometry.neighbours import links_from, neighbour_table
 from muphy_lb.geometry.nodes import NodeList, chosen_nodes
 from muphy_lb.geometry.porous.pores import pore_widths
 from muphy_lb.geometry.wall_areas import AXES
@@ -65,7 +65,7 @@ def widest_pores(nodes: NodeList, n_wanted: int, entry: np.ndarray | None = None
     from_wider = np.zeros(nodes.n_nodes) if high == radii.size else beyond_spheres(radii[high])
     if entry is not None:
         wider = np.zeros(nodes.n_nodes, dtype=bool) if high == radii.size else from_wider < radii[high]
-        from_wider = _links_from(nodes, wider | (entry & covered), covered)
+        from_wider = links_from(neighbour_table(nodes, AXES), wider | (entry & covered), covered)
     order = np.argsort(np.where(covered, from_wider, np.inf), kind="stable")
     chosen = np.zeros(nodes.n_nodes, dtype=bool)
     chosen[order[:n_wanted]] = True
@@ -92,25 +92,11 @@ def exchanged(nodes: NodeList, phase: np.ndarray, saturation: float, first_wets:
     before, allowed = _reached(nodes, gaining, turn < turns[last]), turn <= turns[last]
     missing -= gains[before].sum()
     gaining, phase[before] = gaining | before, sign
-    links = _links_from(nodes, gaining, allowed)
+    links = links_from(neighbour_table(nodes, AXES), gaining, allowed)
     near = np.flatnonzero(~gaining & np.isfinite(links))
     near = near[np.lexsort((turn[near], links[near]))]
     phase[near[: np.searchsorted(np.cumsum(gains[near]), missing) + 1]] = sign
     return phase
-
-
-def _links_from(nodes: NodeList, begin: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """(n,) least number of links along axes, through nodes that are allowed, from one of ``begin``; infinite where none
-    lead."""
-    neighbours, found = neighbour_table(nodes, AXES), np.where(begin, 0.0, np.inf)
-    n_links, last = 0, np.flatnonzero(begin)
-    while last.size:
-        n_links += 1
-        near = np.unique(neighbours[:, last])
-        near = near[near >= 0]
-        last = near[allowed[near] & np.isinf(found[near])]
-        found[last] = n_links
-    return found
 
 
 def _reached(nodes: NodeList, begin: np.ndarray, allowed: np.ndarray) -> np.ndarray:
