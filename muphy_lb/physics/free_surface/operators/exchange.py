@@ -95,7 +95,16 @@ from muphy_lb.physics.free_surface.cells import (
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.operators import column, outcome
 from muphy_lb.physics.free_surface.operators.tension import RAISED
-from muphy_lb.physics.free_surface.operators.wet_shares import either, either_node, level, level_node, steep, steep_node
+from muphy_lb.physics.free_surface.operators.wet_shares import (
+    either,
+    either_node,
+    level,
+    level_node,
+    shares_node,
+    shares_of,
+    steep,
+    steep_node,
+)
 
 HYSTERESIS = 1e-2  # How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011).
 HYSTERESIS_OF_TENSION = 1e-3
@@ -117,6 +126,7 @@ class Scheme(NamedTuple):
 
     wet_share: Callable  #: the share of the face between two interface cells that is wet, of their fills
     wet_share_node: Callable  #: ``(precision, jit)`` -> node function of it
+    is_even: bool  #: whether shares are even where the lattice allows it, so that planes keep their fillings
     hysteresis: float  #: how far a cell must be overfilled, or overdrawn, to turn
     nearest: float  #: least distance of the surface from the centre of its cell
     almost_full: float  #: filling above which an interface cell counts as liquid for those beside it
@@ -125,11 +135,11 @@ class Scheme(NamedTuple):
 def scheme_of(capillarity: Operator) -> Scheme:
     """The scheme that goes with an operator of surface tension."""
     if capillarity is NO_TENSION:
-        return Scheme(level, level_node, HYSTERESIS, NEAREST, inf)
+        return Scheme(level, level_node, True, HYSTERESIS, NEAREST, inf)
     of_tension = HYSTERESIS_OF_TENSION, NEAREST_OF_TENSION
     if capillarity is CONTACT_ANGLE:
-        return Scheme(steep, steep_node, *of_tension, ALMOST_FULL)
-    return Scheme(either, either_node, *of_tension, inf)
+        return Scheme(steep, steep_node, False, *of_tension, ALMOST_FULL)
+    return Scheme(either, either_node, False, *of_tension, inf)
 
 
 REGISTERS = 168  # of a thread in single precision: three blocks of 128 in a multiprocessor; the compiler takes 202
@@ -178,10 +188,10 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         stops = (beside == OPENING).any(axis=0) & is_alone & is_fast
         pushed = np.broadcast_to(force.reference(n, parameters), u.shape), tension, scheme.nearest
         even = _even((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, pushed)
+        shares = shares_of(scheme, fill[n], beside, fill[neighbours], lattice)
         for q in range(1, lattice.q):
-            back, kind = lattice.opposite[q], beside[q - 1]
+            back, kind, between = lattice.opposite[q], beside[q - 1], shares[q - 1]
             gained = arriving[back] - leaving[q]
-            between = scheme.wet_share(fill[n], fill[neighbours[q - 1]])
             if capillarity is CONTACT_ANGLE:
                 is_crossed, wet, given = columns[q - 1]
                 between, mass = np.where(is_crossed, wet, between), mass + np.where(is_crossed, given, 0.0)
@@ -361,12 +371,14 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
     mass, fill, real = at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     zero, dry_below, around = real(0), real(DRY), around_node(lattice, precision, jit, at)
-    face_of = _face_node(lattice, precision, jit, at, scheme)
+    ahead_of, share_of = shares_node(scheme, lattice, precision, jit)
+    face_of = _face_node(lattice, precision, jit, at, scheme, share_of)
 
     def mass_of(arriving, leaving, neighbours, n, parameters):
         own, held = parameters[fill][n], parameters[mass][n]
         n_liquid, n_open, through, gas, fluid, shores, dry, wet = 0, 0, zero, 0, 0, 0, False, False
         kinds, others = around(neighbours, parameters)
+        shares = ahead_of(own, kinds, others)
         for k in range(n_neighbours):
             kind = kinds[k]
             gained = arriving[back[k + 1]] - leaving[k + 1]
@@ -378,7 +390,7 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
                 if kind == LIQUID and own < dry_below:
                     shores |= 1 << k
             elif kind & INTERFACE:
-                share, given, is_borne = face_of(k, own, others[k], neighbours, parameters)
+                share, given, is_borne = face_of(k, own, shares[k], neighbours, parameters)
                 held += share * gained + given
                 n_liquid += is_borne
                 if others[k] < dry_below:
@@ -395,11 +407,11 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
     return jit(unroll(mass_of))
 
 
-def _face_node(lattice, precision, jit, at, scheme: Scheme):
+def _face_node(lattice, precision, jit, at, scheme: Scheme, share_of: Callable):
     """Node function ``(k, own, other, neighbours, parameters)`` of both fillings -> wet share of the face to the
-    interface cell ``k``, mass that it gives beside what arrives, and 1 if it bears the cell as liquid does."""
-    zero, almost_full, share_of = precision.real(0), precision.real(scheme.almost_full), scheme.wet_share_node
-    share_of = share_of(precision, jit)
+    interface cell ``k``, by ``share_of``, mass that it gives beside what arrives, and 1 if it bears the cell as liquid
+    does."""
+    zero, almost_full = precision.real(0), precision.real(scheme.almost_full)
     if scheme.almost_full == inf:
         return jit(lambda k, own, other, neighbours, parameters: (share_of(own, other), zero, 0))
     crossed = column.crossed_node(lattice, precision, jit, at)
