@@ -434,6 +434,7 @@ def _complete_node(lattice, precision, jit, at, nearest: float):
     w, cx, cy, cz = constants(lattice, precision)
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
     behind, n_neighbours = tuple(q - 1 for q in back), lattice.q - 1
+    over_w = tuple(real(1.0 / weight) for weight in lattice.w)
     zero, half, two, least, grazing = (real(x) for x in (0, 0.5, 2, nearest, GRAZING))
     link, rest_of = link_node(precision, jit), _rest_node(lattice, precision, jit, at)
 
@@ -452,7 +453,8 @@ def _complete_node(lattice, precision, jit, at, nearest: float):
                 even, slope = link(along, across, force, weight, state)
                 middle, slope, drop = half * across, rest * slope, zero
                 if most > zero and across > grazing and fluid >> behind[k + 1] & 1:
-                    drop = even - slope * (middle + place) - half * (arriving[k + 1] + leaving[back[k + 1]]) / w[k + 1]
+                    before = half * over_w[k + 1] * (arriving[k + 1] + leaving[back[k + 1]])
+                    drop = even - slope * (middle + place) - before
                     drop = min(max(drop * (middle - near) / (middle + near), -most), most)
                 arriving[back[k + 1]] = two * w[k + 1] * (even + slope * (middle - place) + drop) - leaving[k + 1]
                 changed |= bit[back[k + 1]]

@@ -15,6 +15,9 @@ face, the plane cuts half of the face moved by (T - 1) / S, S = |T + - T -| / 2,
 and one empty, the mean of both columns of three cells, (T + + T + T -) / 2 - 1, is wet.
 """
 
+from functools import cache
+from typing import NamedTuple
+
 import numpy as np
 
 from muphy_lb.operators.unroll import unroll
@@ -87,103 +90,142 @@ def either_node(precision, jit):
 
 
 PLANAR = 9, 19  # populations of lattices whose diagonal links cross one edge each: the cells of a square see each other
-EDGE = 1e-6  # least filling and room of interface cells: 0 and 1 are those of gas and liquid
-CLOSED = -1.0  # filling that stands for a wall
+CLOSED = -1.0  # filling that stands for a wall in squares
+FADING = 4.0  # of the share of a square per filling of its emptiest cell; per room of its fullest, by half
 GENTLE, STEEP, LEVELLEST = 0.4, 0.5, 0.2
 """Slope S up to which a face is cut by rows, and from which on by columns; least one by which is divided."""
+MOST = 10.0  # wet share over the filling of both cells, where they are almost empty
 
 
-def _squares(lattice):
-    """Of each link, without the one at rest: whether it is diagonal, and indices of neighbours. Of a diagonal one: the
-    two others of its square. Of one along an axis: for each direction t within the face, those at t, c + t, -t,
-    c - t."""
+class Around(NamedTuple):
+    """Indices of neighbours, of each link without the one at rest."""
+
+    diagonal: tuple  #: 1 where a link crosses an edge
+    corners: tuple  #: of diagonal links: the two others of their square, a and b; else the opposite twice
+    past: tuple  #: of diagonal links: b - a, and a - b
+    sides: tuple  #: of links c along an axis: for each direction t within the face, those at t, c + t, -t, c - t
+    n_across: int  #: number of those directions
+
+
+@cache
+def _around(lattice) -> Around:
     c = [tuple(int(x) for x in vector) for vector in lattice.c[1:]]
     index = {vector: k for k, vector in enumerate(c)}
-    axes = [axis for axis in ((1, 0, 0), (0, 1, 0), (0, 0, 1)) if axis in index]
-    diagonal, corners, sides = [], [], []
-    for vector in c:
-        along = [axis for axis in axes if np.dot(axis, vector) != 0]
-        is_diagonal = len(along) == 2
-        ends = [index[tuple(int(np.dot(axis, vector)) * x for x in axis)] for axis in along]
-        around = [np.array(axis) for axis in axes if axis not in along and not is_diagonal]
-        faces = [tuple(index[tuple(int(x) for x in v)] for v in (t, vector + t, -t, vector - t)) for t in around]
-        diagonal.append(int(is_diagonal))
-        corners.append(tuple(ends) if is_diagonal else (0, 0))
-        sides.append(((0,) * 4,) * 2 if is_diagonal else tuple((faces * 2)[:2]))
-    return tuple(diagonal), tuple(corners), tuple(sides), len(axes) - 1
+    axes = [np.array(axis) for axis in ((1, 0, 0), (0, 1, 0), (0, 0, 1)) if axis in index]
+
+    def at(vector):
+        return index.get(tuple(int(x) for x in vector), 0)
+
+    diagonal, corners, past, sides = [], [], [], []
+    for vector in np.array(c):
+        ends = [(axis @ vector) * axis for axis in axes if axis @ vector]
+        a, b = ends if len(ends) == 2 else (-vector, -vector)
+        faces = [tuple(at(v) for v in (t, vector + t, -t, vector - t)) for t in axes if not t @ vector] or [(0,) * 4]
+        diagonal.append(int(len(ends) == 2))
+        corners.append((at(a), at(b)))
+        past.append((at(b - a), at(a - b)))
+        sides.append(tuple((faces * 2)[:2]))
+    return Around(tuple(diagonal), tuple(corners), tuple(past), tuple(sides), len(axes) - 1)
 
 
-def _pair(first, second):
-    """Filling of a row of two cells, either of which may be a wall; negative if both are."""
-    return np.where(first < 0.0, 2.0 * second, np.where(second < 0.0, 2.0 * first, first + second))
+def _goes_on(near, far, ends):
+    """Filling of a wall behind a cell ``near``, from that of the cell on its other side: that of the plane through
+    both, liquid below a layer on the wall. ``ends``: whether the other one is a wall, too."""
+    is_layer = ((far == 0.0) | (far == 1.0)) & (near > 0.0) & (near < 1.0)
+    return np.where(ends, near, np.where(is_layer, 1.0 - far, np.clip(2.0 * near - far, 0.0, 1.0)))
 
 
-def _beyond(pair, middle, opposite):
-    """The same, in the place of walls that of the plane through the others."""
-    goes_on = np.where(opposite < 0.0, middle, np.clip(2.0 * middle - opposite, 0.0, 2.0))
-    return np.where(pair < 0.0, goes_on, pair)
+def _behind_walls(own, shown, walls, around):
+    """(Q - 1, m) fillings of the neighbours with those that walls would have."""
+    found = shown.copy()
+    for k, (a, b) in enumerate(around.corners):
+        beyond_b, beyond_a = around.past[k]
+        if around.diagonal[k]:
+            along_b = _goes_on(shown[b], shown[beyond_b], walls[beyond_b])
+            along_a = _goes_on(shown[a], shown[beyond_a], walls[beyond_a])
+            alone = 0.5 * (shown[a] + shown[b])
+            filled = np.where(walls[b], np.where(walls[a], 0.0, along_a), np.where(walls[a], along_b, alone))
+        else:
+            filled = _goes_on(own, shown[a], walls[a])
+        found[k] = np.where(walls[k], filled, shown[k])
+    return found
 
 
 def even(own, kinds, others, lattice):
     """(Q - 1, m) wet shares of the links to interface cells; see the module. ``own, kinds, others``: fillings (m,) of
     interface cells, kinds and fillings (Q - 1, m) of their neighbours."""
-    own, inside = np.clip(own, EDGE, 1.0 - EDGE), np.clip(others.astype(float), EDGE, 1.0 - EDGE)
-    gas = np.where(kinds & WALL, CLOSED, 0.0)
-    shown = np.where(kinds & LIQUID, 1.0, np.where(kinds & INTERFACE, inside, gas))
-    diagonal, corners, sides, n_across = _squares(lattice)
+    around, walls = _around(lattice), kinds & WALL != 0
+    shown = np.where(kinds & LIQUID, 1.0, np.where(kinds & INTERFACE, others, np.where(walls, CLOSED, 0.0)))
     found = np.zeros(shown.shape)
-    for k in np.flatnonzero(diagonal):
-        square = np.stack((own, shown[k], *shown[list(corners[k])]))
-        most, least = square.max(axis=0), np.where(square < 0.0, 1.0, square).min(axis=0)
-        soft = (least + SOFT) / ((least + SOFT) + (1.0 - most + SOFT))
-        found[k] = np.where(most >= 1.0, 1.0, np.where(least <= 0.0, 0.0, soft))
-    for k in np.flatnonzero(np.logical_not(diagonal)):
-        middle, slope, column, blocks = own + shown[k], np.full(own.shape, -1.0), 0.0, 0.0
-        for t, ct, s, cs in sides[k][:n_across]:
-            up, down = _pair(shown[t], shown[ct]), _pair(shown[s], shown[cs])
-            up, down = _beyond(up, middle, down), _beyond(down, middle, up)
-            here, blocks = 0.5 * np.abs(up - down), blocks + (found[ct] + found[cs])
+    for k in np.flatnonzero(around.diagonal):
+        square = np.stack((own, shown[k], *shown[list(around.corners[k])]))
+        most, least = square.max(axis=0), square.min(axis=0)
+        soft = np.clip(FADING * least, 0.0, 1.0) * (1.0 - 0.5 * np.clip(FADING - FADING * most, 0.0, 1.0))
+        found[k] = np.where(most >= 1.0, 1.0, soft)
+    shown = _behind_walls(own, shown, walls, around)
+    for k in np.flatnonzero(np.logical_not(around.diagonal)):
+        middle, slope, both, squares = own + shown[k], np.full(own.shape, -1.0), 0.0, 0.0
+        for t, ct, s, cs in around.sides[k][: around.n_across]:
+            up, down = shown[t] + shown[ct], shown[s] + shown[cs]
+            here, squares = 0.5 * np.abs(up - down), squares + (found[ct] + found[cs])
             is_steeper = here > slope
-            slope, column = np.where(is_steeper, here, slope), np.where(is_steeper, up + down, column)
+            slope, both = np.where(is_steeper, here, slope), np.where(is_steeper, up + down, both)
         by_row = np.clip(0.5 + (middle - 1.0) / np.maximum(slope, LEVELLEST), 0.0, 1.0)
-        by_column = np.clip(0.5 * (column + middle) - 1.0, 0.0, 1.0)
+        by_column = np.clip(0.5 * (both + middle) - 1.0, 0.0, 1.0)
         wet = by_row + np.clip((slope - GENTLE) / (STEEP - GENTLE), 0.0, 1.0) * (by_column - by_row)
-        found[k] = wet / (6.0 * lattice.w[k + 1]) - blocks / (36.0 * lattice.w[k + 1])
-    return np.minimum(found, 10.0 * (own + shown))
+        of_wet, of_squares = 1.0 / (6.0 * lattice.w[k + 1]), 1.0 / (36.0 * lattice.w[k + 1])
+        found[k] = np.minimum(of_wet * wet - of_squares * squares, MOST * middle)
+    return found
 
 
 def even_node(lattice, precision, jit):
     """Node function ``(own, kinds, others)`` of :func:`even`."""
-    diagonal, corners, sides, n_across = _squares(lattice)
+    diagonal, corners, past, sides, n_across = _around(lattice)
     real, count = precision.real, lattice.q - 1
-    zero, one, closed, edge, inside, ten = (real(x) for x in (0, 1, CLOSED, EDGE, 1.0 - EDGE, 10))
+    zero, one, half, closed, most = (real(x) for x in (0, 1, 0.5, CLOSED, MOST))
     of_wet, of_squares = real(1.0 / (6.0 * lattice.w[1])), real(n_across / (72.0 * lattice.w[1]))
     square_of, rows_of, wet_of = _square_node(precision, jit), _rows_node(precision, jit), _wet_node(precision, jit)
+    goes_on = _goes_on_node(precision, jit)
 
     def shares(own, kinds, others):
-        own = min(max(own, edge), inside)
-        shown = [closed] * count
+        shown = [zero] * count
         found = [zero] * count
+        walls = 0
         for k in range(count):
+            walls |= kinds[k] & WALL
             if kinds[k] & LIQUID:
                 shown[k] = one
             elif kinds[k] & INTERFACE:
-                shown[k] = min(max(others[k], edge), inside)
-            elif kinds[k] & WALL == 0:
-                shown[k] = zero
+                shown[k] = others[k]
+            elif kinds[k] & WALL:
+                shown[k] = closed
         for k in range(count):
             if diagonal[k]:
                 found[k] = square_of(own, shown[k], shown[corners[k][0]], shown[corners[k][1]])
+        if walls:
+            for k in range(count):
+                if diagonal[k]:
+                    if kinds[k] & WALL:
+                        if not kinds[corners[k][1]] & WALL:
+                            shown[k] = goes_on(shown[corners[k][1]], shown[past[k][0]], kinds[past[k][0]] & WALL)
+                            if not kinds[corners[k][0]] & WALL:
+                                shown[k] = half * (shown[corners[k][0]] + shown[corners[k][1]])
+                        elif not kinds[corners[k][0]] & WALL:
+                            shown[k] = goes_on(shown[corners[k][0]], shown[past[k][1]], kinds[past[k][1]] & WALL)
+                        else:
+                            shown[k] = zero
+            for k in range(count):
+                if diagonal[k] == 0:
+                    if kinds[k] & WALL:
+                        shown[k] = goes_on(own, shown[corners[k][0]], kinds[corners[k][0]] & WALL)
         for k in range(count):
             if diagonal[k] == 0 and kinds[k] & INTERFACE:
                 middle = own + shown[k]
                 slope, both = rows_of(
-                    middle,
                     (shown[sides[k][0][0]], shown[sides[k][0][1]]),
                     (shown[sides[k][0][2]], shown[sides[k][0][3]]),
                 )
                 other, of_other = rows_of(
-                    middle,
                     (shown[sides[k][1][0]], shown[sides[k][1][1]]),
                     (shown[sides[k][1][2]], shown[sides[k][1][3]]),
                 )
@@ -192,9 +234,7 @@ def even_node(lattice, precision, jit):
                 squares = (found[sides[k][0][1]] + found[sides[k][0][3]]) + (
                     found[sides[k][1][1]] + found[sides[k][1][3]]
                 )
-                found[k] = of_wet * wet_of(middle, slope, both) - of_squares * squares
-        for k in range(count):
-            found[k] = min(found[k], ten * (own + shown[k]))
+                found[k] = min(of_wet * wet_of(middle, slope, both) - of_squares * squares, most * middle)
         return found
 
     return jit(unroll(shares))
@@ -202,42 +242,37 @@ def even_node(lattice, precision, jit):
 
 def _square_node(precision, jit):
     """Node function of the fillings of an interface cell and of the others of a square -> sigma."""
-    zero, one, soft = (precision.real(x) for x in (0, 1, SOFT))
+    zero, one, half, fading = (precision.real(x) for x in (0, 1, 0.5, FADING))
 
     def sigma(own, other, third, fourth):
-        most, least = max(max(own, other), max(third, fourth)), own
-        if other >= zero:
-            least = min(least, other)
-        if third >= zero:
-            least = min(least, third)
-        if fourth >= zero:
-            least = min(least, fourth)
-        if most >= one:
-            return one
-        return zero if least <= zero else (least + soft) / ((least + soft) + (one - most + soft))
+        most, least = max(max(own, other), max(third, fourth)), min(min(own, other), min(third, fourth))
+        room = min(max(fading - fading * most, zero), one)
+        soft = min(max(fading * least, zero), one) * (one - half * room)
+        return one if most >= one else soft
 
     return jit(sigma)
 
 
+def _goes_on_node(precision, jit):
+    """Node function of :func:`_goes_on`."""
+    zero, one, two = (precision.real(x) for x in (0, 1, 2))
+
+    def goes_on(near, far, ends):
+        if ends:
+            return near
+        if (far == zero or far == one) and near > zero and near < one:
+            return one - far
+        return min(max(two * near - far, zero), one)
+
+    return jit(goes_on)
+
+
 def _rows_node(precision, jit):
-    """Node function ``(middle, (first, second) of the row above, of that below)`` -> slope S, T + and T - added."""
-    zero, half, two = (precision.real(x) for x in (0, 0.5, 2))
+    """Node function ``((first, second) of the row above, of that below)`` -> slope S, T + and T - added."""
+    half = precision.real(0.5)
 
-    def pair(first, second):
-        if first < zero:
-            return two * second
-        return two * first if second < zero else first + second
-
-    def beyond(row, middle, opposite):
-        if row >= zero:
-            return row
-        return middle if opposite < zero else min(max(two * middle - opposite, zero), two)
-
-    pair, beyond = jit(pair), jit(beyond)
-
-    def rows(middle, above, below):
-        up, down = pair(above[0], above[1]), pair(below[0], below[1])
-        up, down = beyond(up, middle, down), beyond(down, middle, up)
+    def rows(above, below):
+        up, down = above[0] + above[1], below[0] + below[1]
         return half * abs(up - down), up + down
 
     return jit(rows)
