@@ -211,10 +211,12 @@ def distance_node(precision, jit):
             third = c * c * (three * both - c) + a * a * (a - three * c) + b * b * (b - three * c)
             third /= six * a * b * c
         if share < third:
-            return middle_root(-three * both, three * squares, volume - cubes)
-        if is_narrow:
-            return middle_root(-threehalves, threehalves * (squares + c * c), half * (volume - cubes - c * c * c))
-        return c * share + half * both
+            terms = -three * both, three * squares, volume - cubes
+        elif is_narrow:
+            terms = -threehalves, threehalves * (squares + c * c), half * (volume - cubes - c * c * c)
+        else:
+            return c * share + half * both
+        return middle_root(terms[0], terms[1], terms[2])
 
     height = jit(height)
 

@@ -299,14 +299,14 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     hold = _hold_node(*how, at)
 
     def cross(arriving, leaving, neighbours, n, parameters):
-        held, counts, (gas, fluid, shores), near = mass_of(arriving, leaving, neighbours, n, parameters)
+        held, counts, (gas, fluid, shores, walls), near = mass_of(arriving, leaving, neighbours, n, parameters)
         force = force_at(n, parameters)
         own, ux, uy, uz, _, _, _ = state_at(leaving, force)
         of_gas, square = gas_at(n, parameters), of_speed * (ux * ux + uy * uy + uz * uz)
         tension = tension_at(own - of_gas, n, parameters)
         deviation = of_gas + tension
         state, pushed = (deviation, ux, uy, uz, square), (*force, tension)
-        surface, is_flat, lift = plane_of(neighbours, n, parameters, pushed)
+        surface, is_flat, lift = plane_of(neighbours, walls, n, parameters, pushed)
         changed = complete((arriving, leaving), (gas, fluid), n, parameters, state, (force, surface))
         hold(n, parameters, near, (of_gas, lift, tension), is_flat)
         kind, changed = outcome_of(arriving, changed, held, (gas, *counts), deviation, square)
@@ -366,8 +366,8 @@ def _hold_node(lattice, precision, jit, at):
 
 def _mass_node(lattice, precision, jit, at, scheme: Scheme):
     """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links; how
-    many neighbours are liquid or almost full, and openings; bits of those that are gas, are fluid, become shores; and
-    whether there are dry ones, and wet ones."""
+    many neighbours are liquid or almost full, and openings; bits of those that are gas, are fluid, become shores, and a
+    number that is not 0 beside walls; and whether there are dry ones, and wet ones."""
     mass, fill, real = at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     zero, dry_below, around = real(0), real(DRY), around_node(lattice, precision, jit, at)
@@ -376,12 +376,13 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
 
     def mass_of(arriving, leaving, neighbours, n, parameters):
         own, held = parameters[fill][n], parameters[mass][n]
-        n_liquid, n_open, through, gas, fluid, shores, dry, wet = 0, 0, zero, 0, 0, 0, False, False
+        n_liquid, n_open, through, gas, fluid, shores, walls, dry, wet = 0, 0, zero, 0, 0, 0, 0, False, False
         kinds, others = around(neighbours, parameters)
         shares = ahead_of(own, kinds, others)
         for k in range(n_neighbours):
             kind = kinds[k]
             gained = arriving[back[k + 1]] - leaving[k + 1]
+            walls |= kind & WALL
             if kind & FLUID:
                 fluid |= 1 << k
             if kind & LIQUID:
@@ -402,7 +403,7 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
                 through += gained
             elif not kind & WALL:
                 gas |= 1 << k
-        return held + own * through, (n_liquid, n_open), (gas, fluid, shores), (dry, wet)
+        return held + own * through, (n_liquid, n_open), (gas, fluid, shores, walls), (dry, wet)
 
     return jit(unroll(mass_of))
 
@@ -426,15 +427,20 @@ def _face_node(lattice, precision, jit, at, scheme: Scheme, share_of: Callable):
     return jit(face)
 
 
+def _pairs(lattice, precision):
+    """Of each pair of opposite links: their populations, and weight and components of the first."""
+    firsts = [q for q in range(1, lattice.q) if q < lattice.opposite[q]]
+    of_link = (tuple(values[q] for q in firsts) for values in constants(lattice, precision))
+    return tuple(firsts), tuple(int(lattice.opposite[q]) for q in firsts), *of_link
+
+
 def _complete_node(lattice, precision, jit, at, nearest: float):
     """Node function ``((arriving, leaving), (gas, fluid), n, parameters, (deviation, ux, uy, uz, square), pushed)``
     that completes what comes from gas; returns its bits. ``gas, fluid``: bits of neighbours; ``pushed``: body force,
-    and the surface as of :func:`_plane_node`."""
+    and the surface as of :func:`_plane_node`. Of two opposite links one alone leads out of the liquid."""
     real = precision.real
-    w, cx, cy, cz = constants(lattice, precision)
-    back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
-    behind, n_neighbours = tuple(q - 1 for q in back), lattice.q - 1
-    over_w = tuple(real(1.0 / weight) for weight in lattice.w)
+    ahead, back, w, cx, cy, cz = _pairs(lattice, precision)
+    n_pairs, over_w = len(ahead), tuple(real(0.5 / lattice.w[q]) for q in ahead)
     zero, half, two, least, grazing = (real(x) for x in (0, 0.5, 2, nearest, GRAZING))
     link, rest_of = link_node(precision, jit), _rest_node(lattice, precision, jit, at)
 
@@ -445,19 +451,31 @@ def _complete_node(lattice, precision, jit, at, nearest: float):
         rest, changed = zero, 0
         if most > zero:
             rest = rest_of(populations, fluid, n, parameters, state, (fx, fy, fz, place, nx, ny, nz))
-        for k in range(n_neighbours):
-            if gas >> k & 1:
-                along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
-                across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
-                force = cx[k + 1] * fx + cy[k + 1] * fy + cz[k + 1] * fz
+        for k in range(n_pairs):
+            first, second = gas >> ahead[k] - 1 & 1, gas >> back[k] - 1 & 1
+            if first | second:
+                along = cx[k] * ux + cy[k] * uy + cz[k] * uz
+                across = cx[k] * nx + cy[k] * ny + cz[k] * nz
+                force = cx[k] * fx + cy[k] * fy + cz[k] * fz
                 even, slope = link(along, across, force, weight, state)
+                is_first = across > zero
                 middle, slope, drop = half * across, rest * slope, zero
-                if most > zero and across > grazing and fluid >> behind[k + 1] & 1:
-                    before = half * over_w[k + 1] * (arriving[k + 1] + leaving[back[k + 1]])
-                    drop = even - slope * (middle + place) - before
-                    drop = min(max(drop * (middle - near) / (middle + near), -most), most)
-                arriving[back[k + 1]] = two * w[k + 1] * (even + slope * (middle - place) + drop) - leaving[k + 1]
-                changed |= bit[back[k + 1]]
+                out, behind = (first, back[k] - 1) if is_first else (second, ahead[k] - 1)
+                if most > zero and abs(across) > grazing and out and fluid >> behind & 1:
+                    far = abs(middle)
+                    before = (
+                        arriving[ahead[k]] + leaving[back[k]] if is_first else arriving[back[k]] + leaving[ahead[k]]
+                    )
+                    drop = even - slope * (far + place) - over_w[k] * before
+                    drop = min(max(drop * (far - near) / (far + near), -most), most)
+                if first:
+                    beyond = even + slope * (middle - place) + (drop if is_first else zero)
+                    arriving[back[k]] = two * w[k] * beyond - leaving[ahead[k]]
+                    changed |= 1 << back[k]
+                if second:
+                    beyond = even - slope * (middle + place) + (zero if is_first else drop)
+                    arriving[ahead[k]] = two * w[k] * beyond - leaving[back[k]]
+                    changed |= 1 << ahead[k]
         return changed
 
     return jit(unroll(complete))
@@ -478,15 +496,16 @@ def link_node(precision, jit):
 
 
 def _plane_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, n, parameters, pushed)`` -> largest change of the density by what does not bear the
-    body force, distance of the surface from the centre of the cell, and its normal, 0 if they are not asked for;
-    whether the surface has no normal; and the distance times the body force along the normal that knows no walls."""
+    """Node function ``(neighbours, walls, n, parameters, pushed)`` -> largest change of the density by what does not
+    bear the body force, distance of the surface from the centre of the cell, and its normal, 0 if they are not asked
+    for; whether the surface has no normal; and the distance times the body force along the normal that knows no
+    walls. ``walls``: not 0 beside them."""
     fill, real = at[FILL], precision.real
     zero, heaviest, of_tension = real(0), real(HEAVIEST), real(OF_TENSION)
     normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
     beside_walls = normal_beside_walls_node(lattice, precision, jit, at)
 
-    def plane(neighbours, n, parameters, pushed):
+    def plane(neighbours, walls, n, parameters, pushed):
         fx, fy, fz, tension = pushed
         most = heaviest * real(math.sqrt(fx * fx + fy * fy + fz * fz)) + of_tension * abs(tension)
         nx, ny, nz = normal_of(neighbours, n, parameters)
@@ -494,10 +513,11 @@ def _plane_node(lattice, precision, jit, at):
             return (most, zero, zero, zero, zero), True, zero
         place = distance_of(parameters[fill][n], nx, ny, nz)
         lift = (fx * nx + fy * ny + fz * nz) * place
-        if most > zero:
+        if most <= zero:
+            return (most, zero, zero, zero, zero), False, lift
+        if walls:
             nx, ny, nz, place = beside_walls(neighbours, n, parameters, (nx, ny, nz), place)
-            return (most, place, nx, ny, nz), False, lift
-        return (most, zero, zero, zero, zero), False, lift
+        return (most, place, nx, ny, nz), False, lift
 
     return jit(plane)
 
@@ -506,25 +526,26 @@ def _rest_node(lattice, precision, jit, at):
     """Node function ``((arriving, leaving), fluid, n, parameters, state, (fx, fy, fz, place, nx, ny, nz))`` that counts
     the support of a cell; returns it as a share. ``fluid``: bits of neighbours."""
     support, real = at[SUPPORT], precision.real
-    w, cx, cy, cz = constants(lattice, precision)
-    back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
-    behind = tuple(q - 1 for q in back)
+    ahead, back, w, cx, cy, cz = _pairs(lattice, precision)
+    n_pairs = len(ahead)
     zero, half, two, thinnest, grazing = (real(x) for x in (0, 0.5, 2, THINNEST, GRAZING))
     share, link = real(1 / SUPPORTED), link_node(precision, jit)
 
     def rest_of(populations, fluid, n, parameters, state, surface):
         (arriving, leaving), (_, ux, uy, uz, _), (fx, fy, fz, place, nx, ny, nz) = populations, state, surface
         weight, borne, whole = fx * nx + fy * ny + fz * nz, zero, zero
-        for k in range(n_neighbours):
-            across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
-            if across > grazing and fluid >> behind[k + 1] & 1:
-                along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
-                force = cx[k + 1] * fx + cy[k + 1] * fy + cz[k + 1] * fz
+        for k in range(n_pairs):
+            across = cx[k] * nx + cy[k] * ny + cz[k] * nz
+            is_first = across > zero
+            behind, lever = back[k] - 1 if is_first else ahead[k] - 1, half * abs(across) + place
+            if abs(across) > grazing and lever > zero and fluid >> behind & 1:
+                along = cx[k] * ux + cy[k] * uy + cz[k] * uz
+                force = cx[k] * fx + cy[k] * fy + cz[k] * fz
                 even, slope = link(along, across, force, weight, state)
-                lever = half * across + place
-                expected = slope * max(lever, thinnest) if lever > zero else zero
-                borne += expected * (w[k + 1] * even - half * (arriving[k + 1] + leaving[back[k + 1]]))
-                whole += w[k + 1] * expected * expected
+                expected = slope * max(lever, thinnest)
+                before = arriving[ahead[k]] + leaving[back[k]] if is_first else arriving[back[k]] + leaving[ahead[k]]
+                borne += expected * (w[k] * even - half * before)
+                whole += w[k] * expected * expected
         counted = int(parameters[support][n])
         if whole > zero:
             counted = min(counted + 1, SUPPORTED) if two * borne > whole else max(counted - 1, 0)

@@ -101,8 +101,7 @@ class Around(NamedTuple):
     """Indices of neighbours, of each link without the one at rest."""
 
     diagonal: tuple  #: 1 where a link crosses an edge
-    corners: tuple  #: of diagonal links: the two others of their square, a and b; else the opposite twice
-    past: tuple  #: of diagonal links: b - a, and a - b
+    corners: tuple  #: of diagonal links: the two others of their square
     sides: tuple  #: of links c along an axis: for each direction t within the face, those at t, c + t, -t, c - t
     n_across: int  #: number of those directions
 
@@ -113,61 +112,52 @@ def _around(lattice) -> Around:
     index = {vector: k for k, vector in enumerate(c)}
     axes = [np.array(axis) for axis in ((1, 0, 0), (0, 1, 0), (0, 0, 1)) if axis in index]
 
-    def at(vector):
-        return index.get(tuple(int(x) for x in vector), 0)
+    def at(*vectors):
+        return tuple(index[tuple(int(x) for x in vector)] for vector in vectors)
 
-    diagonal, corners, past, sides = [], [], [], []
+    diagonal, corners, sides = [], [], []
     for vector in np.array(c):
-        ends = [(axis @ vector) * axis for axis in axes if axis @ vector]
-        a, b = ends if len(ends) == 2 else (-vector, -vector)
-        faces = [tuple(at(v) for v in (t, vector + t, -t, vector - t)) for t in axes if not t @ vector] or [(0,) * 4]
-        diagonal.append(int(len(ends) == 2))
-        corners.append((at(a), at(b)))
-        past.append((at(b - a), at(a - b)))
-        sides.append(tuple((faces * 2)[:2]))
-    return Around(tuple(diagonal), tuple(corners), tuple(past), tuple(sides), len(axes) - 1)
+        along = [(axis @ vector) * axis for axis in axes if axis @ vector]
+        faces = [at(t, vector + t, -t, vector - t) for t in axes if not t @ vector and len(along) == 1]
+        diagonal.append(int(len(along) == 2))
+        corners.append(at(*along) if len(along) == 2 else (0, 0))
+        sides.append(tuple(((faces or [(0,) * 4]) * 2)[:2]))
+    return Around(tuple(diagonal), tuple(corners), tuple(sides), len(axes) - 1)
 
 
-def _goes_on(near, far, ends):
-    """Filling of a wall behind a cell ``near``, from that of the cell on its other side: that of the plane through
-    both, liquid below a layer on the wall. ``ends``: whether the other one is a wall, too."""
+def _beyond(near, far):
+    """Fillings of a row of two cells where one is a wall that of the plane through both rows before it: liquid below a
+    layer on the wall. ``near, far``: fillings of a cell, and of the one on its other side."""
     is_layer = ((far == 0.0) | (far == 1.0)) & (near > 0.0) & (near < 1.0)
-    return np.where(ends, near, np.where(is_layer, 1.0 - far, np.clip(2.0 * near - far, 0.0, 1.0)))
+    goes_on = np.where(is_layer, 1.0 - far, np.clip(2.0 * near - far, 0.0, 1.0))
+    return np.where(far < 0.0, near, goes_on)
 
 
-def _behind_walls(own, shown, walls, around):
-    """(Q - 1, m) fillings of the neighbours with those that walls would have."""
-    found = shown.copy()
-    for k, (a, b) in enumerate(around.corners):
-        beyond_b, beyond_a = around.past[k]
-        if around.diagonal[k]:
-            along_b = _goes_on(shown[b], shown[beyond_b], walls[beyond_b])
-            along_a = _goes_on(shown[a], shown[beyond_a], walls[beyond_a])
-            alone = 0.5 * (shown[a] + shown[b])
-            filled = np.where(walls[b], np.where(walls[a], 0.0, along_a), np.where(walls[a], along_b, alone))
-        else:
-            filled = _goes_on(own, shown[a], walls[a])
-        found[k] = np.where(walls[k], filled, shown[k])
-    return found
+def _behind_walls(own, other, sides):
+    """Fillings at t, c + t, -t, c - t beside a face between two cells, with those that walls would have."""
+    behind = [
+        _beyond(near, far) for near, far in ((own, sides[2]), (other, sides[3]), (own, sides[0]), (other, sides[1]))
+    ]
+    return [np.where(shown == CLOSED, goes_on, shown) for shown, goes_on in zip(sides, behind, strict=True)]
 
 
 def even(own, kinds, others, lattice):
     """(Q - 1, m) wet shares of the links to interface cells; see the module. ``own, kinds, others``: fillings (m,) of
     interface cells, kinds and fillings (Q - 1, m) of their neighbours."""
-    around, walls = _around(lattice), kinds & WALL != 0
-    shown = np.where(kinds & LIQUID, 1.0, np.where(kinds & INTERFACE, others, np.where(walls, CLOSED, 0.0)))
+    around = _around(lattice)
+    shown = np.where(kinds & LIQUID, 1.0, np.where(kinds & INTERFACE, others, np.where(kinds & WALL, CLOSED, 0.0)))
     found = np.zeros(shown.shape)
     for k in np.flatnonzero(around.diagonal):
         square = np.stack((own, shown[k], *shown[list(around.corners[k])]))
         most, least = square.max(axis=0), square.min(axis=0)
         soft = np.clip(FADING * least, 0.0, 1.0) * (1.0 - 0.5 * np.clip(FADING - FADING * most, 0.0, 1.0))
         found[k] = np.where(most >= 1.0, 1.0, soft)
-    shown = _behind_walls(own, shown, walls, around)
     for k in np.flatnonzero(np.logical_not(around.diagonal)):
         middle, slope, both, squares = own + shown[k], np.full(own.shape, -1.0), 0.0, 0.0
-        for t, ct, s, cs in around.sides[k][: around.n_across]:
-            up, down = shown[t] + shown[ct], shown[s] + shown[cs]
-            here, squares = 0.5 * np.abs(up - down), squares + (found[ct] + found[cs])
+        for sides in around.sides[k][: around.n_across]:
+            t, ct, s, cs = _behind_walls(own, shown[k], shown[list(sides)])
+            up, down, squares = t + ct, s + cs, squares + (found[sides[1]] + found[sides[3]])
+            here = 0.5 * np.abs(up - down)
             is_steeper = here > slope
             slope, both = np.where(is_steeper, here, slope), np.where(is_steeper, up + down, both)
         by_row = np.clip(0.5 + (middle - 1.0) / np.maximum(slope, LEVELLEST), 0.0, 1.0)
@@ -180,12 +170,11 @@ def even(own, kinds, others, lattice):
 
 def even_node(lattice, precision, jit):
     """Node function ``(own, kinds, others)`` of :func:`even`."""
-    diagonal, corners, past, sides, n_across = _around(lattice)
+    diagonal, corners, sides, n_across = _around(lattice)
     real, count = precision.real, lattice.q - 1
-    zero, one, half, closed, most = (real(x) for x in (0, 1, 0.5, CLOSED, MOST))
+    zero, one, closed, most = (real(x) for x in (0, 1, CLOSED, MOST))
     of_wet, of_squares = real(1.0 / (6.0 * lattice.w[1])), real(n_across / (72.0 * lattice.w[1]))
-    square_of, rows_of, wet_of = _square_node(precision, jit), _rows_node(precision, jit), _wet_node(precision, jit)
-    goes_on = _goes_on_node(precision, jit)
+    square_of, wet_of = _square_node(precision, jit), _wet_node(precision, jit)
 
     def shares(own, kinds, others):
         shown = [zero] * count
@@ -202,39 +191,19 @@ def even_node(lattice, precision, jit):
         for k in range(count):
             if diagonal[k]:
                 found[k] = square_of(own, shown[k], shown[corners[k][0]], shown[corners[k][1]])
-        if walls:
-            for k in range(count):
-                if diagonal[k]:
-                    if kinds[k] & WALL:
-                        if not kinds[corners[k][1]] & WALL:
-                            shown[k] = goes_on(shown[corners[k][1]], shown[past[k][0]], kinds[past[k][0]] & WALL)
-                            if not kinds[corners[k][0]] & WALL:
-                                shown[k] = half * (shown[corners[k][0]] + shown[corners[k][1]])
-                        elif not kinds[corners[k][0]] & WALL:
-                            shown[k] = goes_on(shown[corners[k][0]], shown[past[k][1]], kinds[past[k][1]] & WALL)
-                        else:
-                            shown[k] = zero
-            for k in range(count):
-                if diagonal[k] == 0:
-                    if kinds[k] & WALL:
-                        shown[k] = goes_on(own, shown[corners[k][0]], kinds[corners[k][0]] & WALL)
         for k in range(count):
             if diagonal[k] == 0 and kinds[k] & INTERFACE:
-                middle = own + shown[k]
-                slope, both = rows_of(
-                    (shown[sides[k][0][0]], shown[sides[k][0][1]]),
-                    (shown[sides[k][0][2]], shown[sides[k][0][3]]),
+                wet = wet_of(
+                    walls,
+                    own,
+                    shown[k],
+                    (shown[sides[k][0][0]], shown[sides[k][0][1]], shown[sides[k][0][2]], shown[sides[k][0][3]]),
+                    (shown[sides[k][1][0]], shown[sides[k][1][1]], shown[sides[k][1][2]], shown[sides[k][1][3]]),
                 )
-                other, of_other = rows_of(
-                    (shown[sides[k][1][0]], shown[sides[k][1][1]]),
-                    (shown[sides[k][1][2]], shown[sides[k][1][3]]),
-                )
-                if other > slope:
-                    slope, both = other, of_other
                 squares = (found[sides[k][0][1]] + found[sides[k][0][3]]) + (
                     found[sides[k][1][1]] + found[sides[k][1][3]]
                 )
-                found[k] = min(of_wet * wet_of(middle, slope, both) - of_squares * squares, most * middle)
+                found[k] = min(of_wet * wet - of_squares * squares, most * (own + shown[k]))
         return found
 
     return jit(unroll(shares))
@@ -253,37 +222,48 @@ def _square_node(precision, jit):
     return jit(sigma)
 
 
-def _goes_on_node(precision, jit):
-    """Node function of :func:`_goes_on`."""
-    zero, one, two = (precision.real(x) for x in (0, 1, 2))
+def _rows_node(precision, jit):
+    """Node functions ``(own, other, sides)`` -> slope S, T + and T - added; the second one where there are walls."""
+    zero, one, half, two, closed = (precision.real(x) for x in (0, 1, 0.5, 2, CLOSED))
 
-    def goes_on(near, far, ends):
-        if ends:
+    def filled(shown, near, far):
+        if shown != closed:
+            return shown
+        if far < zero:
             return near
         if (far == zero or far == one) and near > zero and near < one:
             return one - far
         return min(max(two * near - far, zero), one)
 
-    return jit(goes_on)
-
-
-def _rows_node(precision, jit):
-    """Node function ``((first, second) of the row above, of that below)`` -> slope S, T + and T - added."""
-    half = precision.real(0.5)
-
-    def rows(above, below):
-        up, down = above[0] + above[1], below[0] + below[1]
+    def rows(own, other, sides):
+        up, down = sides[0] + sides[1], sides[2] + sides[3]
         return half * abs(up - down), up + down
 
-    return jit(rows)
+    filled, rows = jit(filled), jit(rows)
+
+    def beside_walls(own, other, sides):
+        t, ct, s, cs = sides
+        behind = filled(t, own, s), filled(ct, other, cs), filled(s, own, t), filled(cs, other, ct)
+        return rows(own, other, behind)
+
+    return rows, jit(beside_walls)
 
 
 def _wet_node(precision, jit):
-    """Node function ``(middle, slope, both)`` -> wet part of a face."""
+    """Node function ``(walls, own, other, sides, others)`` -> wet part of a face between two cells, from the fillings
+    beside it along both directions. ``walls``: not 0 where one of them may be a wall."""
     real = precision.real
     zero, one, half, levellest, gentle, scale = (real(x) for x in (0, 1, 0.5, LEVELLEST, GENTLE, 1 / (STEEP - GENTLE)))
+    rows, beside_walls = _rows_node(precision, jit)
 
-    def wet(middle, slope, both):
+    def wet(walls, own, other, sides, others):
+        if walls:
+            (slope, both), (second, of_second) = beside_walls(own, other, sides), beside_walls(own, other, others)
+        else:
+            (slope, both), (second, of_second) = rows(own, other, sides), rows(own, other, others)
+        if second > slope:
+            slope, both = second, of_second
+        middle = own + other
         by_row = min(max(half + (middle - one) / max(slope, levellest), zero), one)
         by_column = min(max(half * (both + middle) - one, zero), one)
         return by_row + min(max((slope - gentle) * scale, zero), one) * (by_column - by_row)
