@@ -27,6 +27,7 @@ EVERY_LATTICE = pytest.mark.parametrize("lattice", SPLASH, ids=lambda lattice: l
 BACKENDS = pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 # Sums of rounding errors of some hundred steps, over the mass.
 KEPT = {FP64: 1e-13, FP32: 1e-6}
+ROUNDED = 5e-13  # a splash amplifies the roundings of a step by ten in forty steps; fused multiply-adds have others
 TENSE = {"capillarity": PARABOLOID, "of_capillarity": {TENSION: 0.01}}
 
 
@@ -50,9 +51,9 @@ def test_backends_follow_the_specification(lattice, backend):
         each.ranks.step(30)
     assert np.array_equal(specified.field(CELL), found.field(CELL))
     for name in (MASS, FILL):
-        assert np.abs(specified.field(name) - found.field(name)).max() < 1e-13
+        assert np.abs(specified.field(name) - found.field(name)).max() < ROUNDED
     is_wet = specified.field(CELL) != GAS
-    assert np.abs(specified.ranks.populations() - found.ranks.populations())[:, is_wet].max() < 1e-13
+    assert np.abs(specified.ranks.populations() - found.ranks.populations())[:, is_wet].max() < ROUNDED
 
 
 @pytest.mark.parametrize(

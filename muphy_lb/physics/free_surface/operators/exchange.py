@@ -5,9 +5,9 @@ Comput. Sci. 4, 984 (2011). With f~ the populations that a cell stored in the st
 
     dm = sum_i A_i [f~_ibar(x + c_i) - f~_i(x)]
 
-with A = 1 beside liquid, 3/2 f - 1/4 or about a half beside interface (:func:`level`; f: mean fill of both cells),
-and 0 beside gas and walls; the neighbour computes the same with the other sign. A population from gas has the density
-rho_A of its pressure and the velocity of the cell itself:
+with A = 1 beside liquid, the wet share of the face beside interface (:mod:`.wet_shares`), and 0 beside gas and walls;
+the neighbour computes the same with the other sign. A population from gas has the density rho_A of its pressure and the
+velocity of the cell itself:
 
     f_ibar(x, t + 1) = f^eq_ibar(rho_A, u) + f^eq_i(rho_A, u) - f~_i(x).
 
@@ -32,7 +32,7 @@ or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 
 only when that is full; the other lets liquid into cells that the surface has not reached, which makes the filling of a
 moving surface rough, and its curvature differ where it advances and where it recedes: drops then lose their oscillation
 five times too fast. Cells whose fills differ by less than ``ALIKE`` lie side by side below the surface, and share their
-face as without surface tension, but with a contact angle: menisci in tubes would not rest.
+face as a level layer does, but with a contact angle: menisci in tubes would not rest.
 
 A cell without gas beside it that is not full holds a pocket of gas, which has the pressure of all gas: where that of
 the liquid is higher, the density of the cell is lowered, so that its neighbours send more than they get until it is
@@ -95,16 +95,7 @@ from muphy_lb.physics.free_surface.cells import (
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.operators import column, outcome
 from muphy_lb.physics.free_surface.operators.tension import RAISED
-from muphy_lb.physics.free_surface.operators.wet_shares import (
-    either,
-    either_node,
-    level,
-    level_node,
-    shares_node,
-    shares_of,
-    steep,
-    steep_node,
-)
+from muphy_lb.physics.free_surface.operators.wet_shares import EITHER, EVEN, STEEP, Shares
 
 HYSTERESIS = 1e-2  # How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011).
 HYSTERESIS_OF_TENSION = 1e-3
@@ -122,9 +113,7 @@ line where surface and wall meet would never get beyond a full cell."""
 class Scheme(NamedTuple):
     """The parts of the exchange that differ with and without surface tension."""
 
-    wet_share: Callable  #: the share of the face between two interface cells that is wet, of their fills
-    wet_share_node: Callable  #: ``(precision, jit)`` -> node function of it
-    is_even: bool  #: whether shares are even where the lattice allows it, so that planes keep their fillings
+    shares: Shares  #: of the faces between two interface cells
     hysteresis: float  #: how far a cell must be overfilled, or overdrawn, to turn
     almost_full: float  #: filling above which an interface cell counts as liquid for those beside it
 
@@ -132,10 +121,10 @@ class Scheme(NamedTuple):
 def scheme_of(capillarity: Operator) -> Scheme:
     """The scheme that goes with an operator of surface tension."""
     if capillarity is NO_TENSION:
-        return Scheme(level, level_node, True, HYSTERESIS, inf)
+        return Scheme(EVEN, HYSTERESIS, inf)
     if capillarity is CONTACT_ANGLE:
-        return Scheme(steep, steep_node, False, HYSTERESIS_OF_TENSION, ALMOST_FULL)
-    return Scheme(either, either_node, False, HYSTERESIS_OF_TENSION, inf)
+        return Scheme(STEEP, HYSTERESIS_OF_TENSION, ALMOST_FULL)
+    return Scheme(EITHER, HYSTERESIS_OF_TENSION, inf)
 
 
 REGISTERS = 168  # of a thread in single precision: three blocks of 128 in a multiprocessor; the compiler takes 202
@@ -184,7 +173,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         stops = (beside == OPENING).any(axis=0) & is_alone & is_fast
         pushed = np.broadcast_to(force.reference(n, parameters), u.shape), tension
         even = _even((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, pushed)
-        shares = shares_of(scheme, fill[n], beside, fill[neighbours], lattice)
+        shares = scheme.shares.reference(fill[n], beside, fill[neighbours], lattice)
         for q in range(1, lattice.q):
             back, kind, between = lattice.opposite[q], beside[q - 1], shares[q - 1]
             gained = arriving[back] - leaving[q]
@@ -246,7 +235,7 @@ def _even(populations, neighbours, n, lattice, parameters, pushed):
     weight, across, w = added(force * normal), combined(lattice.c, normal), lattice.w[:, None]
     slope = 3.0 * weight + 9.0 * across * (combined(lattice.c, force) - weight * across)
     at_surface = 0.5 * (equilibrium + equilibrium[lattice.opposite]) / w
-    before = 0.5 * (arriving + leaving[lattice.opposite]) / w
+    before = (arriving + leaving[lattice.opposite]) * (0.5 / w)
     is_wet = parameters[CELL][neighbours[lattice.opposite[1:] - 1]] & FLUID != 0
     counts = np.concatenate((np.zeros((1, n.size), bool), is_wet & (across[1:] > GRAZING)))
     lever = 0.5 * across + place
@@ -367,14 +356,14 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
     mass, fill, real = at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     zero, dry_below, around = real(0), real(DRY), around_node(lattice, precision, jit, at)
-    ahead_of, share_of = shares_node(scheme, lattice, precision, jit)
+    shares_of, share_of = scheme.shares.node(lattice, precision, jit)
     face_of = _face_node(lattice, precision, jit, at, scheme, share_of)
 
     def mass_of(arriving, leaving, neighbours, n, parameters):
         own, held = parameters[fill][n], parameters[mass][n]
         n_liquid, n_open, through, gas, fluid, shores, walls, dry, wet = 0, 0, zero, 0, 0, 0, 0, False, False
         kinds, others = around(neighbours, parameters)
-        shares = ahead_of(own, kinds, others)
+        shares = shares_of(own, kinds, others)
         for k in range(n_neighbours):
             kind = kinds[k]
             gained = arriving[back[k + 1]] - leaving[k + 1]

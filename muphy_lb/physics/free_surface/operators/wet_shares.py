@@ -4,17 +4,19 @@ A plane surface that moves along itself with a velocity u must leave every filli
 cell, w_i (c_i.u) times their shares, must add up to zero. Links from liquid carry all, those to gas nothing. Through
 the faces of a cell of the plane u times their wet parts A cross, which add up to zero; so do those of each square of
 four cells around an edge, of each face its half (in space its quarter). In a square both diagonal links together carry
-along each axis sigma u / 6, if both have the share sigma: 1 beside liquid, 0 beside gas, and anything else between
-interface cells. The links along the axis carry the rest, with the sum over the squares at the face:
+along each axis sigma u / 6, if both have the share sigma: 1 beside liquid, 0 beside gas and walls, and anything else
+between interface cells. The links along the axis carry the rest, with the sum over the squares at the face:
 
     share = (A - sum of sigma / 6) / (6 w),
 
 3/2 A - 1/4 (sigma + sigma') of D2Q9, 3 A - 1/2 (sum of four) of D3Q19. A follows from rows, pairs of cells across the
 face: with T the filling of the pair, T + and T - of those beside it along the steeper one of the directions within the
 face, the plane cuts half of the face moved by (T - 1) / S, S = |T + - T -| / 2, if it crosses all three; if one is full
-and one empty, the mean of both columns of three cells, (T + + T + T -) / 2 - 1, is wet.
+and one empty, the mean of both columns of three cells, (T + + T + T -) / 2 - 1, is wet. A wall counts as the plane goes
+on behind it, below a layer that lies on it as liquid.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -92,7 +94,7 @@ def either_node(precision, jit):
 PLANAR = 9, 19  # populations of lattices whose diagonal links cross one edge each: the cells of a square see each other
 CLOSED = -1.0  # filling that stands for a wall in squares
 FADING = 4.0  # of the share of a square per filling of its emptiest cell; per room of its fullest, by half
-GENTLE, STEEP, LEVELLEST = 0.4, 0.5, 0.2
+GENTLE, STEEPEST, LEVELLEST = 0.4, 0.5, 0.2
 """Slope S up to which a face is cut by rows, and from which on by columns; least one by which is divided."""
 MOST = 10.0  # wet share over the filling of both cells, where they are almost empty
 
@@ -125,20 +127,12 @@ def _around(lattice) -> Around:
     return Around(tuple(diagonal), tuple(corners), tuple(sides), len(axes) - 1)
 
 
-def _beyond(near, far):
-    """Fillings of a row of two cells where one is a wall that of the plane through both rows before it: liquid below a
-    layer on the wall. ``near, far``: fillings of a cell, and of the one on its other side."""
+def _behind(shown, near, far):
+    """Fillings of cells, of walls that of the plane through both cells before them: ``near``, and ``far`` on its other
+    side. A layer with gas beyond it lies on liquid, one with liquid beyond it on gas."""
     is_layer = ((far == 0.0) | (far == 1.0)) & (near > 0.0) & (near < 1.0)
     goes_on = np.where(is_layer, 1.0 - far, np.clip(2.0 * near - far, 0.0, 1.0))
-    return np.where(far < 0.0, near, goes_on)
-
-
-def _behind_walls(own, other, sides):
-    """Fillings at t, c + t, -t, c - t beside a face between two cells, with those that walls would have."""
-    behind = [
-        _beyond(near, far) for near, far in ((own, sides[2]), (other, sides[3]), (own, sides[0]), (other, sides[1]))
-    ]
-    return [np.where(shown == CLOSED, goes_on, shown) for shown, goes_on in zip(sides, behind, strict=True)]
+    return np.where(shown == CLOSED, np.where(far < 0.0, near, goes_on), shown)
 
 
 def even(own, kinds, others, lattice):
@@ -155,14 +149,15 @@ def even(own, kinds, others, lattice):
     for k in np.flatnonzero(np.logical_not(around.diagonal)):
         middle, slope, both, squares = own + shown[k], np.full(own.shape, -1.0), 0.0, 0.0
         for sides in around.sides[k][: around.n_across]:
-            t, ct, s, cs = _behind_walls(own, shown[k], shown[list(sides)])
-            up, down, squares = t + ct, s + cs, squares + (found[sides[1]] + found[sides[3]])
+            (t, ct, s, cs), squares = shown[list(sides)], squares + (found[sides[1]] + found[sides[3]])
+            up = _behind(t, own, s) + _behind(ct, shown[k], cs)
+            down = _behind(s, own, t) + _behind(cs, shown[k], ct)
             here = 0.5 * np.abs(up - down)
             is_steeper = here > slope
             slope, both = np.where(is_steeper, here, slope), np.where(is_steeper, up + down, both)
         by_row = np.clip(0.5 + (middle - 1.0) / np.maximum(slope, LEVELLEST), 0.0, 1.0)
         by_column = np.clip(0.5 * (both + middle) - 1.0, 0.0, 1.0)
-        wet = by_row + np.clip((slope - GENTLE) / (STEEP - GENTLE), 0.0, 1.0) * (by_column - by_row)
+        wet = by_row + np.clip((slope - GENTLE) / (STEEPEST - GENTLE), 0.0, 1.0) * (by_column - by_row)
         of_wet, of_squares = 1.0 / (6.0 * lattice.w[k + 1]), 1.0 / (36.0 * lattice.w[k + 1])
         found[k] = np.minimum(of_wet * wet - of_squares * squares, MOST * middle)
     return found
@@ -226,7 +221,7 @@ def _rows_node(precision, jit):
     """Node functions ``(own, other, sides)`` -> slope S, T + and T - added; the second one where there are walls."""
     zero, one, half, two, closed = (precision.real(x) for x in (0, 1, 0.5, 2, CLOSED))
 
-    def filled(shown, near, far):
+    def behind(shown, near, far):
         if shown != closed:
             return shown
         if far < zero:
@@ -239,12 +234,12 @@ def _rows_node(precision, jit):
         up, down = sides[0] + sides[1], sides[2] + sides[3]
         return half * abs(up - down), up + down
 
-    filled, rows = jit(filled), jit(rows)
+    behind, rows = jit(behind), jit(rows)
 
     def beside_walls(own, other, sides):
         t, ct, s, cs = sides
-        behind = filled(t, own, s), filled(ct, other, cs), filled(s, own, t), filled(cs, other, ct)
-        return rows(own, other, behind)
+        known = behind(t, own, s), behind(ct, other, cs), behind(s, own, t), behind(cs, other, ct)
+        return rows(own, other, known)
 
     return rows, jit(beside_walls)
 
@@ -253,7 +248,9 @@ def _wet_node(precision, jit):
     """Node function ``(walls, own, other, sides, others)`` -> wet part of a face between two cells, from the fillings
     beside it along both directions. ``walls``: not 0 where one of them may be a wall."""
     real = precision.real
-    zero, one, half, levellest, gentle, scale = (real(x) for x in (0, 1, 0.5, LEVELLEST, GENTLE, 1 / (STEEP - GENTLE)))
+    zero, one, half, levellest, gentle, scale = (
+        real(x) for x in (0, 1, 0.5, LEVELLEST, GENTLE, 1 / (STEEPEST - GENTLE))
+    )
     rows, beside_walls = _rows_node(precision, jit)
 
     def wet(walls, own, other, sides, others):
@@ -271,16 +268,32 @@ def _wet_node(precision, jit):
     return jit(wet)
 
 
-def shares_of(scheme, own, kinds, others, lattice):
-    """(Q - 1, m) wet shares of the links to interface cells by a scheme; see :func:`even`."""
-    if scheme.is_even and lattice.q in PLANAR:
-        return even(own, kinds, others, lattice)
-    return scheme.wet_share(own, others)
+class Shares(NamedTuple):
+    """Wet shares of the links of interface cells to others."""
+
+    reference: Callable  #: ``(own, kinds, others, lattice)`` -> (Q - 1, m) shares, as of :func:`even`
+    node: Callable
+    """``(lattice, precision, jit)`` -> node functions ``(own, kinds, others)`` -> what the shares of all links follow
+    from, and ``(own, of the link)`` -> that of one"""
 
 
-def shares_node(scheme, lattice, precision, jit):
-    """Node functions ``(own, kinds, others)`` -> what the shares of all links follow from, and ``(own, of the link)``
-    -> that of one, by a scheme."""
-    if scheme.is_even and lattice.q in PLANAR:
+def _of_both(share, share_node) -> Shares:
+    """Shares that follow from the fillings of both cells."""
+    return Shares(
+        lambda own, kinds, others, lattice: share(own, others),
+        lambda lattice, precision, jit: (jit(lambda own, kinds, others: others), share_node(precision, jit)),
+    )
+
+
+def _even_or_level(own, kinds, others, lattice):
+    return even(own, kinds, others, lattice) if lattice.q in PLANAR else level(own, others)
+
+
+def _even_or_level_node(lattice, precision, jit):
+    if lattice.q in PLANAR:
         return even_node(lattice, precision, jit), jit(lambda own, share: share)
-    return jit(lambda own, kinds, others: others), scheme.wet_share_node(precision, jit)
+    return jit(lambda own, kinds, others: others), level_node(precision, jit)
+
+
+EVEN = Shares(_even_or_level, _even_or_level_node)  #: planes keep their fillings; level layers, where Q is not PLANAR
+STEEP, EITHER = _of_both(steep, steep_node), _of_both(either, either_node)
