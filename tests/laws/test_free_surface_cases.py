@@ -279,7 +279,7 @@ def filled_to(height: float) -> dict:
 
 def test_an_unresolved_dam_with_tension_ends_with_the_collision_that_is_warned_of():
     """With trt its Mach number passes 0.5 before step 900."""
-    warned = unresolved("trt", **filled_to(15.5))
+    warned = unresolved("trt", **filled_to(17.5))
     assert "is 1.3e+03, above 3," in warned.describe() and "'recursive-regularised'" in warned.describe()
     with pytest.raises(DivergedError, match="The likely cause: lattice.collision is 'trt' with surface tension"):
         warned.step(900)

@@ -23,8 +23,7 @@ oscillates with
 
 if the gas keeps p V^gamma and the pressure on the other side stays; with gas of height H' enclosed there, too, 1 / H is
 replaced by 1 / H + 1 / H'. The liquid of the lattice is compressible: with its speed of sound c_s the frequency is that
-of an elastic bar on a spring, rho omega c_s tan(omega L / c_s) = gamma p_0 / H. Without a body force the pressure of
-gas acts half a link beyond the cells of a surface, so that the column is up to a voxel longer than it is.
+of an elastic bar on a spring, rho omega c_s tan(omega L / c_s) = gamma p_0 / H.
 """
 
 from collections.abc import Iterator
@@ -263,8 +262,8 @@ class Spring(NamedTuple):
 
     @property
     def frequency_of_bar(self) -> float:
-        """Of a compressible column, a voxel longer, with a constant pressure above it."""
-        length, omega = self.length + 1.0, self.frequency
+        """Of a compressible column with a constant pressure above it."""
+        length, omega = self.length, self.frequency
         for _ in range(60):
             ratio = omega * length / SOUND
             omega = sqrt(self.stiffness / length * ratio / tan(ratio))
@@ -311,7 +310,7 @@ def surface_gas_spring(settings: Settings) -> Iterator:
         what = f"gamma {spring.gamma:g}, gas {where}: "
         yield relative(f"{what}omega / that of a rigid column", 1.0, omega / spring.frequency, AS_A_WHOLE)
         if spring.above == inf:
-            what_bar, bar = "that of a compressible column, a voxel longer", spring.frequency_of_bar
+            what_bar, bar = "that of a compressible column", spring.frequency_of_bar
             yield relative(f"{what}omega / {what_bar}", 1.0, omega / bar, AS_A_BAR)
         yield absolute(f"{what}rate of decay / omega", 0.0, damping / omega, GROWTH)
         line = Series("computed", time * spring.frequency / (2.0 * pi), height / spring.below, "points")
