@@ -100,10 +100,12 @@ from muphy_lb.physics.free_surface.operators.wet_shares import EITHER, EVEN, STE
 HYSTERESIS = 1e-2  # How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011).
 HYSTERESIS_OF_TENSION = 1e-3
 """The same with surface tension: with more, an advancing surface seems more curved than a receding one."""
-NEAREST = 0.08
+NEAREST = 0.1
 """Distance of the surface from the centre of its cell that is taken for smaller ones, and for surfaces on the other
 side: at 0 an extrapolation would turn a disturbance into its opposite without damping, and short waves grow where
-collisions hardly damp them. It adds as much to the inertia of the cell, so that waves swing slower."""
+collisions hardly damp them (with bgk at a relaxation time of 0.505 from 0.08 down). It adds as much to the inertia of
+the cell, so that waves swing slower."""
+NEAREST_OF_TENSION = 0.08  # the same with surface tension
 ALMOST_FULL = 0.9
 """Filling from which on an interface cell counts as liquid for those beside it, with a contact angle: whenever the last
 full cell at the wall turned from liquid to interface and back, the next one would else lose what it had got, and the
@@ -114,6 +116,7 @@ class Scheme(NamedTuple):
     """The parts of the exchange that differ with and without surface tension."""
 
     shares: Shares  #: of the faces between two interface cells
+    nearest: float  #: least distance of the surface from the centre of its cell
     hysteresis: float  #: how far a cell must be overfilled, or overdrawn, to turn
     almost_full: float  #: filling above which an interface cell counts as liquid for those beside it
 
@@ -121,10 +124,11 @@ class Scheme(NamedTuple):
 def scheme_of(capillarity: Operator) -> Scheme:
     """The scheme that goes with an operator of surface tension."""
     if capillarity is NO_TENSION:
-        return Scheme(EVEN, HYSTERESIS, inf)
+        return Scheme(EVEN, NEAREST, HYSTERESIS, inf)
+    of_tension = NEAREST_OF_TENSION, HYSTERESIS_OF_TENSION
     if capillarity is CONTACT_ANGLE:
-        return Scheme(STEEP, HYSTERESIS_OF_TENSION, ALMOST_FULL)
-    return Scheme(EITHER, HYSTERESIS_OF_TENSION, inf)
+        return Scheme(STEEP, *of_tension, ALMOST_FULL)
+    return Scheme(EITHER, *of_tension, inf)
 
 
 REGISTERS = 168  # of a thread in single precision: three blocks of 128 in a multiprocessor; the compiler takes 202
@@ -171,7 +175,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
                 [has & (wet > 0.0) & (fill[neighbours[k]] > fill[n]) for k, (has, wet, _) in enumerate(columns)], axis=0
             )
         stops = (beside == OPENING).any(axis=0) & is_alone & is_fast
-        pushed = np.broadcast_to(force.reference(n, parameters), u.shape), tension
+        pushed = np.broadcast_to(force.reference(n, parameters), u.shape), tension, scheme.nearest
         even = _even((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, pushed)
         shares = scheme.shares.reference(fill[n], beside, fill[neighbours], lattice)
         for q in range(1, lattice.q):
@@ -225,8 +229,8 @@ def _tension(capillarity: Operator, own, n, parameters):
 
 def _even(populations, neighbours, n, lattice, parameters, pushed):
     """(Q, m) even part of the populations half a link beyond cells, over the weight; counts their support.
-    ``pushed``: (3, m) body force, and (m,) density that surface tension adds."""
-    (arriving, leaving, equilibrium), (force, tension) = populations, pushed
+    ``pushed``: (3, m) body force, (m,) density that surface tension adds, and the least distance of the surface."""
+    (arriving, leaving, equilibrium), (force, tension, nearest) = populations, pushed
     most = HEAVIEST * np.linalg.norm(force, axis=0) + OF_TENSION * np.abs(tension)
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
     normal = normal_beside_walls(normal, neighbours, n, lattice, parameters)
@@ -244,7 +248,7 @@ def _even(populations, neighbours, n, lattice, parameters, pushed):
     step = np.where(2.0 * borne > whole, 1, -1) * (whole > 0.0)
     support = np.clip(parameters[SUPPORT][n].astype(int) + step, 0, SUPPORTED)
     parameters[SUPPORT][n] = support
-    slope, near = support / SUPPORTED * slope, np.maximum(place, NEAREST)
+    slope, near = support / SUPPORTED * slope, np.maximum(place, nearest)
     drop = np.where(counts, at_surface - slope * (0.5 * across + place) - before, 0.0)
     ratio = (0.5 * across - near) / np.where(counts, 0.5 * across + near, 1.0)
     return at_surface + slope * (0.5 * across - place) + np.clip(ratio * drop, -most, most)
@@ -280,7 +284,7 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     gas_at, n_neighbours = gas.node(*how, at), lattice.q - 1
     tension_at, forget = _tension_nodes(capillarity, precision, jit, at)
     mass_of, loosened = _mass_node(*how, at, scheme), outcome.loosened_node(*how, at, capillarity)
-    complete, plane_of = _complete_node(*how, at), _plane_node(*how, at)
+    complete, plane_of = _complete_node(*how, at, scheme.nearest), _plane_node(*how, at)
     hold = _hold_node(*how, at)
 
     def cross(arriving, leaving, neighbours, n, parameters):
@@ -419,14 +423,14 @@ def _pairs(lattice, precision):
     return tuple(firsts), tuple(int(lattice.opposite[q]) for q in firsts), *of_link
 
 
-def _complete_node(lattice, precision, jit, at):
+def _complete_node(lattice, precision, jit, at, nearest: float):
     """Node function ``((arriving, leaving), (gas, fluid), n, parameters, (deviation, ux, uy, uz, square), pushed)``
     that completes what comes from gas; returns its bits. ``gas, fluid``: bits of neighbours; ``pushed``: body force,
     and the surface as of :func:`_plane_node`. Of two opposite links one alone leads out of the liquid."""
     real = precision.real
     ahead, back, w, cx, cy, cz = _pairs(lattice, precision)
     n_pairs, over_w = len(ahead), tuple(real(0.5 / lattice.w[q]) for q in ahead)
-    zero, half, two, least, grazing = (real(x) for x in (0, 0.5, 2, NEAREST, GRAZING))
+    zero, half, two, least, grazing = (real(x) for x in (0, 0.5, 2, nearest, GRAZING))
     link, rest_of = link_node(precision, jit), _rest_node(lattice, precision, jit, at)
 
     def complete(populations, beside, n, parameters, state, pushed):
