@@ -221,7 +221,7 @@ def _input_options(arguments: argparse.Namespace) -> dict[str, object]:
 
 
 def _with_new(options: dict[str, object], further: dict[str, object]) -> dict[str, object]:
-    """All options; GeometryError for one that is given twice."""
+    """Merged options. Raises GeometryError: an option is given twice."""
     for name in options.keys() & further.keys():
         raise GeometryError(f"--shape-option {name} is given already, as {shown(options[name])}; give it once")
     return options | further

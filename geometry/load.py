@@ -107,7 +107,7 @@ def load_voxels(path, **options) -> Voxels:
 
 
 def load_with_notes(path, **options) -> Noted:
-    """As :func:`load_voxels`, with notes on what was done: resampling, thresholds, preparation."""
+    """Voxels as of :func:`load_voxels`, with notes on resampling, thresholds and preparation."""
     moves, options = _split_moves(options)
     preparation, options = split_preparation(options)
     periodic, options = split_periodic(options)

@@ -159,7 +159,7 @@ class MovedSurface:
     beside: WallShape | None  #: the true place of the other walls, if known
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Where the level is 0; other walls as they are."""
+        """Distances to the surface of level 0; other walls as they are."""
         found = np.full(len(start), np.nan) if self.beside is None else 1.0 * self.beside.distances(start, vector)
         size = np.array(self.solid.shape)[::-1]
         first, last = (np.rint(place).astype(np.int64) for place in (start, start + np.asarray(vector)))

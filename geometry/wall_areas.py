@@ -175,7 +175,7 @@ def _at(base, corner):
 
 @njit(cache=True)
 def _crossing(edges, base, first, second):
-    """Where the edge between two corners of a cell is cut, seen from the centre of the cell."""
+    """Intersection of the edge between two corners of a cell with the wall, seen from the centre of the cell."""
     low, axis = min(first, second), _axis(first, second)
     position = np.array([low & 1, low >> 1 & 1, low >> 2]) - 0.5
     position[axis] += edges[axis, _at(base, low)]

@@ -71,7 +71,7 @@ class Layout:
 
     @property
     def n_bytes(self) -> int:
-        """Their size [bytes]."""
+        """Size of the values [bytes]."""
         return count(self.shape) * np.dtype(self.dtype).itemsize
 
     def check(self, path, held: int, n_needed: int | None = None, what: str = "bytes of voxels") -> None:

@@ -366,7 +366,7 @@ class OddRows:
 
     @property
     def count(self) -> int:
-        """How many they are."""
+        """Number of samples."""
         return sum(int(np.count_nonzero(odd)) for odd in self.odd)
 
     def seen(self, axes: tuple[int, int, int]) -> np.ndarray:

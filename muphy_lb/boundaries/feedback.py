@@ -98,7 +98,7 @@ class Impedance:
     modes: tuple[tuple[float, float], ...] = ()  #: (C_i [m3/Pa], tau_i [s]) each; tau_i may be infinite
 
     def at(self, frequency_rad_s: float) -> complex:
-        """Z(i omega) [Pa s/m3]."""
+        """Impedance Z(i omega) [Pa s/m3]."""
         s = 1j * frequency_rad_s
         return self.resistance + sum(1.0 / (compliance * (s + 1.0 / tau_s)) for compliance, tau_s in self.modes)
 
@@ -120,11 +120,11 @@ class ImposedPressure:
 
     @property
     def at_start_pa(self) -> float:
-        """At t = 0."""
+        """Pressure at t = 0 [Pa]."""
         return self.mean_pa + sum(self.cosine_pa)
 
     def at(self, time_s: np.ndarray) -> np.ndarray:
-        """(n,) at times (n,) [s]."""
+        """Pressure (n,) [Pa] at times (n,) [s]."""
         angles = 2.0 * math.pi / self.period_s * np.outer(np.arange(1, len(self.cosine_pa) + 1), time_s)
         return self.mean_pa + np.array(self.cosine_pa) @ np.cos(angles) + np.array(self.sine_pa) @ np.sin(angles)
 

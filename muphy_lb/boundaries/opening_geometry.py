@@ -74,7 +74,7 @@ class OpeningFrame:
 
     @property
     def cosine(self) -> float:
-        """Of the angle between the vessel and the normal; 1 exactly where they are one."""
+        """Cosine of the angle between the vessel and the normal; exactly 1 where they coincide."""
         return 1.0 if np.array_equal(self.along, self.normal) else float(self.along @ self.normal)
 
     @property

@@ -113,7 +113,7 @@ class FluidSection(*key_classes("FluidKeys"), _Newtonian):  # type: ignore[misc]
 
     @classmethod
     def rules(cls, given):
-        """One law."""
+        """Check that one viscosity law is given."""
         yield from super().rules(given)
         laws = given.keys() & LAWS
         if len(laws) > 1:

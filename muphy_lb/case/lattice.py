@@ -37,7 +37,7 @@ class LatticeSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One number fixes the time step; a collision reads the keys that it declares, and no others."""
+        """Check that one number fixes the time step and that a collision has only the keys that it declares."""
         yield from exactly_one(given, "relaxation_time", "time_step_s", "lattice_velocity")
         further = [key for key in given if key not in LatticeSection.model_fields and given[key] != {}]
         readers = LatticeSection.keys_of.readers if further else {}

@@ -127,7 +127,7 @@ class ProbeSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One position; a plane has a normal."""
+        """Check that a probe has one position, and a plane a normal."""
         yield from exactly_one(given, "point_m", "line_m", "plane_m")
         if ("plane_m" in given) != ("normal" in given):
             yield "needs both or none of plane_m and normal"
@@ -152,7 +152,7 @@ class SegmentSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """Two planes."""
+        """Check that a segment has two planes."""
         if "proximal" in given and given.get("proximal") == given.get("distal"):
             yield f"has proximal and distal {given['distal']!r}; name two different probes"
 

@@ -41,7 +41,7 @@ class InitialSection(*key_classes("InitialKeys"), _Start):  # type: ignore[misc]
 
     @classmethod
     def rules(cls, given):
-        """Each field is given once; a pressure that is computed is not given."""
+        """Check that each field is given once, and no pressure that is to be computed."""
         yield from super().rules(given)
         for keys in ALTERNATIVES:
             there = [key for key in keys if key in given]
@@ -73,7 +73,7 @@ Monitored = Annotated[tuple[Quantity, ...], Field(strict=False), AfterValidator(
 
 
 class RunSection(Section):
-    """How long to run, and when to stop early."""
+    """Length of the run, and criteria to stop early."""
 
     steps: AtLeastOne | None = None
     """number of time steps"""
@@ -153,7 +153,7 @@ def _zero_or_more_than_1(limit: float) -> float:
 
 
 class ComputeSection(Section):
-    """How the flow is computed; it does not change the physics."""
+    """Computation of the flow; does not change the physics."""
 
     longest = MappingProxyType({"rank_speeds": 100_000})
 

@@ -350,7 +350,7 @@ class StepBinder:
         yield from self._stages(stages, parity, EDGE)
 
     def _exchange(self, parity: int) -> ExchangeTasks:
-        """All that crosses at the start of a step."""
+        """Exchange of all fields that cross at the start of a step."""
         engine = self._engine
         fields = (engine.fields.exchange(name, parity) for name in self._order.at_start)
         return _together([engine.halo.exchanges[parity], *fields])

@@ -69,7 +69,8 @@ class Displacement:
 
 
 def displacement_of(case: Case, command: str) -> Displacement:
-    """Of the case. Raises InputError: it has one fluid alone, or a force drives one of the two."""
+    """Displacement of one fluid by another, as a physics of the case declares it. Raises InputError: the case has a
+    single fluid, or a force drives one of the two."""
     found = [each.displacement for each in packages(case) if each.displacement is not None]
     if not found:
         raise InputError(f"{command}: the case has one fluid alone; add the section of a second one")

@@ -56,7 +56,7 @@ class Monitor:
         """Look at a simulation from now on: the same flow, after a change of its case, or of its step."""
 
     def close(self) -> None:
-        """Look no more."""
+        """End the monitoring."""
 
 
 class MonitoredFlow(EngineView, Protocol):

@@ -33,7 +33,7 @@ def tell_walls(observers: Sequence, step: int) -> bool:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """How far a criterion for the end of a run is met."""
+    """Progress towards a criterion for the end of a run."""
 
     tolerance: float  #: allowed relative change
     change: float | None  #: the last one; None before the flow was looked at twice
@@ -117,7 +117,7 @@ class Observer:
         return False
 
     def steadiness(self) -> Steadiness | None:
-        """How far its criterion of steadiness is met, on rank 0; None if it has none."""
+        """Progress towards its criterion of steadiness, on rank 0; None if it has none."""
         return None
 
     def period_mean(self) -> PeriodMean | None:

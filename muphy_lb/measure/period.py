@@ -120,7 +120,7 @@ class PeriodMeans(Observer):
         return self._window.record()
 
     def restore(self, state: dict) -> None:
-        """Go on from them."""
+        """Continue from stored sums."""
         self._window.restore(state)
 
     def finish(self) -> dict | None:
@@ -239,5 +239,5 @@ class PeriodFlowRates(Observer):
         return {"samples": [list(sample) for sample in self._samples]} if self._samples else None
 
     def restore(self, state: dict) -> None:
-        """Go on from them."""
+        """Continue from stored sums."""
         self._samples.extend((step, list(rates)) for step, rates in state["samples"])

@@ -122,7 +122,7 @@ class Throats:
         return LEAST / self.mean_width_voxels, MOST / self.mean_width_voxels
 
     def record(self) -> dict:
-        """All of it by name, for files."""
+        """All numbers by name, for files."""
         return asdict(self) | {"expected_error": self.expected_error, "error_bounds": self.bounds}
 
 

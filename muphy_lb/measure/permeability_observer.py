@@ -103,7 +103,7 @@ class PermeabilityObserver(Settling):
             driving_acceleration(view.case, view.header)
 
     def state(self) -> dict | None:
-        """The last looks."""
+        """Values of the last looks."""
         return {"every": self.every, "steps": self._steps, "velocities_m_s": self._velocities}
 
     def restore(self, state: dict) -> None:

@@ -83,7 +83,7 @@ class FlowPicture(Observer):
         return (cls(view, folder),) if view.case.output.picture else ()
 
     def close(self) -> None:
-        """Draw."""
+        """Draw the picture."""
         from muphy_lb.output.pictures.theme import chosen_theme
         from muphy_lb.output.pictures.vessel import draw_vessel
 

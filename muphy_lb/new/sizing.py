@@ -78,7 +78,7 @@ class Drive:
 
 @dataclass(frozen=True)
 class Resolution:
-    """How the voxels resolve a flow."""
+    """Resolution of a flow by voxels."""
 
     across: float  #: voxels per diameter
     nodes: float  #: fluid nodes, about
@@ -135,7 +135,7 @@ def edge_for(diameter_m: float, across: int, needed: int, smallest_m: float) -> 
 def resolution(
     diameter_m: float, spacing_m: float, nodes: float, reynolds: float, peak: float, dimensions: int = 3
 ) -> "Resolution":
-    """How the voxels resolve a flow.
+    """Resolution of a flow by voxels.
 
     Args:
         diameter_m: diameter of the inlet, or height of the channel [m].

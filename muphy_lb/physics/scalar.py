@@ -123,7 +123,7 @@ class CarriedScalar:
 
     @property
     def lattice(self) -> Lattice:
-        """Of its populations."""
+        """Velocity set of its populations."""
         return scalar_lattice(self.dimension)
 
     @property
@@ -388,7 +388,7 @@ class ScalarPhysics(Physics):
 
     @classmethod
     def count(cls, case) -> int:
-        """How many scalars the case has."""
+        """Number of scalars of the case."""
         return 1
 
     @property
@@ -410,7 +410,7 @@ class ScalarPhysics(Physics):
         return carried_by(flow, self.scalars)
 
     def initial_fields(self, view) -> dict[str, np.ndarray]:
-        """Each scalar with its initial value everywhere."""
+        """Initial fields: each scalar has its initial value everywhere."""
         found = self.scalars[0].carrier_start()
         for each in self.scalars:
             found |= each.start(np.full(1, each.initial))
@@ -509,7 +509,7 @@ class ScalarPhysics(Physics):
         return view.communicator.total(int((is_wrong & (is_populated | beside.any(axis=0))).sum())) > 0
 
     def restarted_at_rest(self, view) -> dict[str, np.ndarray]:
-        """The same without gradients."""
+        """Fields of a restart without gradients."""
         carrier, found = self.carrier_of(view), dict[str, np.ndarray]()
         for each in self.scalars:
             found |= each.over(view.stride).start(view.local_field(each.name), carrier=carrier)

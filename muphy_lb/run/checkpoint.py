@@ -144,7 +144,7 @@ def _state(simulation: Solver) -> Iterator[Any]:
 
 
 def _write_state(file: h5py.File, simulation: Solver, state: Iterator[Any]) -> None:
-    """Everything that the next step follows from."""
+    """Write all data from which the next step follows."""
     for name, (shape, dtype) in _expected_sets(simulation).items():
         rows = file.create_dataset(name, shape, dtype=dtype)
         for k in range(len(rows)):

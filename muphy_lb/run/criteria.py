@@ -159,7 +159,7 @@ class SteadyWatch:
 
     @property
     def steadiness(self) -> Steadiness | None:
-        """How far the criterion is met; None for never steady."""
+        """Progress towards the criterion; None for never steady."""
         if self.tolerance is None:
             return None
         return Steadiness(self.tolerance, self.change if self.change < inf else None, self.is_steady)
@@ -340,7 +340,7 @@ class SteadyState(Criterion):
         return {"to_come": known} if known and self._view.communicator.rank == 0 else None
 
     def lines(self, summary: Mapping) -> list[str]:
-        """How far each kind of quantity is known, as far as steadiness goes."""
+        """Uncertainty of each kind of quantity, as far as steadiness limits it."""
         to_come = summary.get(self.name, {}).get("to_come", {})
         found = []
         for group, values in to_come.items():
@@ -555,7 +555,7 @@ class Periodicity(Criterion):
         }
 
     def lines(self, summary: Mapping) -> list[str]:
-        """How far the last beat is known, its flow rates and pressures."""
+        """Uncertainty of the flow rates and pressures of the last beat."""
         found = summary.get(self.name)
         if not found:
             return []

@@ -44,7 +44,7 @@ def stopped(by: str, folder: Path, say: Callable[[str], None]) -> int:
 
 
 def ending(reason: str) -> str:
-    """How a run ended, in words."""
+    """Reason for the end of a run, as text."""
     return reason if reason in ENDS else f"stopped by {reason}"
 
 
@@ -89,7 +89,7 @@ class Loop:
         self.simulation, self.clock, self.observers = simulation, clock, observers
 
     def acting(self) -> Sequence:
-        """All that act every so many steps."""
+        """Observers and actions that are due at regular intervals of steps."""
         return self.observers
 
     def next_event(self, last: int) -> int:
@@ -124,7 +124,7 @@ class Loop:
 
 
 class Run(Loop):
-    """One run of a simulation into an output folder.
+    """A run of a simulation into an output folder.
 
     Args:
         resume: continue from the newest checkpoint in the folder.

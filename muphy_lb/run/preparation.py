@@ -91,7 +91,7 @@ class Preparation:
 
     @property
     def header(self) -> GeometryHeader:
-        """All of the geometry but its nodes."""
+        """Header of the geometry, without its nodes."""
         return self.geometry.header
 
     @property

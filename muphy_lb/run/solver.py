@@ -138,7 +138,7 @@ class Solver(Preparation):
 
     @property
     def device(self) -> str:
-        """On what, in words."""
+        """Name of the device."""
         return self.engine.backend.device
 
     @property

@@ -431,7 +431,7 @@ def build_schedule(
 
 
 def wall_treatment(case: Case, motions: tuple[WallMotion, ...]) -> WallTreatment:
-    """How the links into the walls of a case are served."""
+    """Treatment of the links into the walls of a case."""
     return treat_walls(case.lattice.walls, motions, streaming_named(case.compute.streaming).in_place)
 
 

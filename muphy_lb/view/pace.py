@@ -66,7 +66,7 @@ class Pace:
         return self._stretch
 
     def rest(self) -> None:
-        """No steps are made until a viewer asks for more."""
+        """Pause: no steps are made until a viewer asks for more."""
         self._left_s, self._rested_s = None, self._now()
 
     def has_last_picture(self) -> bool:
@@ -140,7 +140,7 @@ class Pause:
             self._wait(step, n_viewers)
 
     def end(self) -> None:
-        """There are no viewers any more, and no page for them."""
+        """End: there are no viewers any more, and no page for them."""
         self.is_on = False
 
     def _wait(self, step: int, n_viewers: int) -> None:

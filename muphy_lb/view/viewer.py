@@ -47,7 +47,7 @@ def smaller(size: tuple[int, int], seconds: float, most_s: float = AFFORDED_S) -
 
 
 class Viewer:
-    """One browser.
+    """A browser that views a run.
 
     Attributes:
         demand: what it looks at.

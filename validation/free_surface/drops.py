@@ -85,7 +85,7 @@ def surface_drop(settings: Settings) -> Iterator:
 
 @dataclass(frozen=True)
 class Ellipsoid(Region):
-    """All within an ellipsoid of three half axes (3,)."""
+    """An ellipsoid of three half axes (3,)."""
 
     centre: np.ndarray
     axes: np.ndarray

@@ -52,7 +52,7 @@ class Wave(NamedTuple):
 
     @property
     def depth(self) -> float:
-        """Of the liquid at rest."""
+        """Depth of the liquid at rest."""
         return 0.5 * self.length
 
     @property
@@ -84,7 +84,7 @@ class Wave(NamedTuple):
 
 @dataclass(frozen=True)
 class WaveRegion(Region):
-    """All below a cosine along x."""
+    """The liquid below a cosine along x."""
 
     height: float
     wave: Wave
@@ -258,12 +258,12 @@ class Spring(NamedTuple):
 
     @property
     def frequency(self) -> float:
-        """Of a column that moves as a whole."""
+        """Frequency of a column that moves as a whole."""
         return sqrt(self.stiffness / self.length)
 
     @property
     def frequency_of_bar(self) -> float:
-        """Of a compressible column, a voxel longer, with a constant pressure above it."""
+        """Frequency of a compressible column, a voxel longer, with a constant pressure above it."""
         length, omega = self.length + 1.0, self.frequency
         for _ in range(60):
             ratio = omega * length / SOUND

@@ -150,7 +150,7 @@ class History:
             raise InputError(f"dissolve: {self._folder} holds a solid of another case: {listed(changed)}; {remedy}")
 
     def _write(self) -> None:
-        """State and table."""
+        """Write state and table."""
         surface, rows = self.surface, self.rows
         arrays: dict[str, Any] = dict(
             zip(OF_SURFACE, (surface.time_s, surface.shares, *surface.gone.values()), strict=True)

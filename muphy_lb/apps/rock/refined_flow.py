@@ -169,7 +169,7 @@ class RefinedFlow:
         return len(self.grids) == len(self.refinement.parts)
 
     def record(self) -> dict:
-        """All of it, for files."""
+        """All numbers, for files."""
         limit = self.limit()
         return {
             "permeability_m2": limit.value,
@@ -182,7 +182,7 @@ class RefinedFlow:
         }
 
     def lines(self) -> list[str]:
-        """The findings, for people."""
+        """The findings as text."""
         limit = self.limit()
         known = f"{limit.value:.4g} +- {limit.error:.2g} m2 = {limit.value / DARCY_M2:.4g} darcy"
         how = "measured" if limit.is_measured else "the usual one of rocks"

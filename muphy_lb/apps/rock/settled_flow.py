@@ -120,7 +120,7 @@ COARSE = "fp16"  # precision in which the change of a short step may be lost in 
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow."""
+    """A settled flow through a rock."""
 
     permeability: Permeability  #: what it tells
     ended: str  #: why it ended
@@ -137,7 +137,7 @@ class Flow:
         return self.ended not in (STEADY, COMPLETED)
 
     def record(self) -> dict:
-        """All of it, for files."""
+        """All numbers, for files."""
         own = {"ended": self.ended, "settled": self.settled, "steps": self.steps, "time_step_s": self.time_step_s}
         own |= {"permeability_limit_m2": self.limit_m2, "permeability_unsettled_m2": self.unsettled_m2}
         return own | self.permeability.record()

@@ -66,7 +66,7 @@ class Answer:
 
     @property
     def whole_band(self) -> tuple[float, float] | None:
-        """Both ends of the band with the error of the grid besides; None where that is not known."""
+        """Both ends of the band including the error of the grid; None where that is unknown."""
         if self.band is None or self.grid is None or self.grid.error is None:
             return None
         low, high = (widened(self.band.mean, end, self.grid.error) for end in (self.band.low, self.band.high))

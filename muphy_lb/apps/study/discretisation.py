@@ -85,7 +85,7 @@ class Discretisation:
 
     @property
     def told(self) -> str:
-        """All of it in words."""
+        """Order of convergence and error of the grid, as text."""
         there = ", ".join(f"{value:.5g}" for value in self.values)
         where = (
             f"on grids of {', '.join(f'{grid:g}' for grid in self.grids)} times as many voxels along an edge {there}"

@@ -54,7 +54,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Members:
-    """All members of a study, and their folders."""
+    """The members of a study and their folders."""
 
     asked: Asked  #: the study
     design: Design  #: values of all members

@@ -70,7 +70,7 @@ class ParameterSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One distribution, whose numbers agree with each other."""
+        """Check that one distribution is given and its numbers are consistent."""
         yield from exactly_one(given, *DISTRIBUTIONS)
         for name in ("uniform", "normal", "lognormal", "within"):
             yield from _pair_problems(name, given.get(name))
@@ -111,7 +111,7 @@ class CorrelationSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """Two different parameters."""
+        """Check that the two parameters differ."""
         between = given.get("between", ())
         if isinstance(between, str) or len(between) != 2 or between[0] == between[1]:
             yield f"has between = {shown(between)}; give the names of two parameters"
@@ -180,7 +180,7 @@ class StudySection(Section):
 
 
 def _grid_problems(given, sampler: str):
-    """Problems of other grids."""
+    """Problems of the key ``grids``."""
     grids, asked = given.get("grids", ()), [key for key in ("grids", "coarse") if given.get(key)]
     if isinstance(grids, list | tuple) and grids and all(map(is_number, grids)):
         apart = all(low > 0.0 and high / low >= LEAST_RATIO for low, high in pairwise(grids))

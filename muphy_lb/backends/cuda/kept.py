@@ -37,11 +37,11 @@ class CudaKernelStore(KernelStore):
         return folder()
 
     def preparation(self):
-        """For the compute capability of the device in use; no device is touched there."""
+        """Preparation for the compute capability of the device in use; does not touch the device."""
         return partial(stand_in_for_device, tuple(cuda.get_current_device().compute_capability))
 
     def shortcut(self):
-        """No PTX: machine code is made from LTO IR."""
+        """Compilation without PTX: machine code is made from LTO IR."""
         return without_ptx()
 
     def reduced(self, compiled):
@@ -80,7 +80,7 @@ def _shift(values, by):
 
 @cache
 def folder() -> Path:
-    """Where kernels are that these libraries have compiled."""
+    """Folder of the kernels that these libraries have compiled."""
     return folder_of(surroundings())
 
 

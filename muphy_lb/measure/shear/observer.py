@@ -223,7 +223,7 @@ class WallShearObserver(Observer):
         return None if self._window is None else self._window.record()
 
     def restore(self, state: dict) -> None:
-        """Go on from them."""
+        """Continue from stored sums."""
         if self._window is not None and "steps" in state:
             self._window.restore(state)
 

@@ -66,7 +66,7 @@ class Dispersion(ScalarPhysics):
 
     @classmethod
     def count(cls, case) -> int:
-        """One for each diffusivity."""
+        """Number of scalars, one for each diffusivity."""
         return len(case.dispersion.diffusivities_m2_s)
 
     @classmethod

@@ -46,7 +46,7 @@ class DissolutionSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One place."""
+        """Check that exactly one shape is given."""
         if ("centre_m" in given) != ("radius_m" in given):
             yield "has one of centre_m and radius_m; give both for a sphere"
         places = [key for key in ("centre_m", "box_m", "shares_file") if key in given]

@@ -152,7 +152,7 @@ class GasRegions:
 
 
 class OpenGas:
-    """Where gas keeps the pressure p_0: beside outlets, and in a box.
+    """Regions in which gas keeps the pressure p_0: beside outlets, and in a box.
 
     Args:
         section: the table ``[free_surface.bubbles]`` of the case.

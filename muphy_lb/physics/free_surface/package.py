@@ -112,7 +112,7 @@ class FreeSurface(Physics):
         return BYTES_OF_CELL + n_reals * real + of_bubbles + (lattice.q - 1) * BYTES_PER_DIRECTION
 
     def _reach(self) -> str:
-        """Where there are voxels, as text."""
+        """Extent of the voxels, as text."""
         low = np.asarray(self._header.origin_m) - 0.5 * self._header.spacing_m
         high = low + np.array(self._header.shape[::-1]) * self._header.spacing_m
         ends = (", ".join(f"{x:.4g}" for x in corner) for corner in (low, high))

@@ -56,7 +56,7 @@ class LiquidSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One shape."""
+        """Check that exactly one shape is given."""
         yield from exactly_one(given, "box_m", "centre_m", "spheres_file", "level_m", "image_file")
         if "radius_m" in given and not given.keys() & {"centre_m", "spheres_file"}:
             yield "has a radius_m and neither centre_m nor spheres_file; give the centre of the sphere"

@@ -313,6 +313,6 @@ def _period_m(key: str, plane: PlaneSection, normal: np.ndarray, header: Geometr
 
 
 def told(counts: Sequence[int], names: Sequence[str]) -> str:
-    """The numbers of a row, as an addition to a line of text."""
+    """Counts with their names, as text for a closing line."""
     pairs = zip(counts, names, strict=True)
     return "".join(f", {n:,} net through {name.removesuffix('_crossed')}" for n, name in pairs)

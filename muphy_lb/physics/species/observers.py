@@ -73,7 +73,8 @@ class SpeciesTold:
 
     @property
     def columns_of_outlets(self) -> dict[str, tuple[str, str]]:
-        """By outlet, the names of the mean of what leaves and of the rate at which the species enters."""
+        """For each outlet, the names of the columns of the mean outflow value and of the rate at which the species
+        enters."""
         first = len(self._outlets.columns) + len(self.walls)
         rates = dict(zip(self.openings, self.columns[first:], strict=False))
         return {name: (mean, rates[name]) for name, mean in zip(self.outlets, self.columns, strict=False)}

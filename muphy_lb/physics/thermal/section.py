@@ -100,7 +100,7 @@ class InitialKeys(Section):
 
     @classmethod
     def rules(cls, given):
-        """One temperature."""
+        """Check that one temperature is given."""
         yield from super().rules(given)
         if given.keys() >= {"temperature_k", "temperature_file"}:
             yield "has temperature_k and temperature_file; give one of them"

@@ -28,7 +28,7 @@ class SecondSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One shape."""
+        """Check that exactly one shape is given."""
         yield from exactly_one(given, "box_m", "centre_m")
         if ("radius_m" in given) != ("centre_m" in given):
             yield "has one of centre_m and radius_m; give both for a sphere"
@@ -65,7 +65,7 @@ class TwoFluidSection(SubstanceKeys):
 
     @classmethod
     def rules(cls, given):
-        """One viscosity, one start."""
+        """Check that one viscosity and one start are given."""
         yield from super().rules(given)
         yield from exactly_one(given, "kinematic_viscosity_m2_s", "dynamic_viscosity_pa_s")
         starts = [

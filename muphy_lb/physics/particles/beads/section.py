@@ -120,7 +120,7 @@ class InflowSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One measure of how many."""
+        """Check that the number of beads is given in one way."""
         yield from exactly_one(given, "rate_per_s", "concentration_per_m3")
 
 

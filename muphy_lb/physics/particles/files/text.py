@@ -66,7 +66,7 @@ class Rows:
         return np.array(words, dtype=str)
 
     def location(self, row: int) -> str:
-        """Where a row stands, for messages."""
+        """Position of a row in the file, for messages."""
         return f"{self.path}, line {self.lines[row]}"
 
     def _column(self, column: int, kind: type, what: str) -> np.ndarray:

@@ -96,7 +96,7 @@ def bond_rows(snapshot: Snapshot) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Where some particles were."""
+    """Positions of some particles over time."""
 
     ids: np.ndarray  #: (k,) int64
     time_s: np.ndarray  #: (t,) times, ascending [s]

@@ -32,7 +32,7 @@ class TracersSection(ParticlesSection):
 
     @classmethod
     def rules(cls, given):
-        """One position to start from."""
+        """Check that starting positions are given in one way."""
         yield from super().rules(given)
         yield from exactly_one(given, "count", "file", "positions_m")
         places = [key for key in ("box_m", "opening", "positions_m", "file") if key in given]
