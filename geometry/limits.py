@@ -58,7 +58,7 @@ def free_bytes() -> float:
 
 
 def regular_file(path) -> Path:
-    """The path of a regular file; a pipe or a device may wait or go on for ever. Raises GeometryError: there is none,
+    """The path of a regular file; reading a pipe or a device may never end. Raises GeometryError: there is none,
     or it is something else, also what stands in a file's place: a pointer of Git LFS, or a page of the web under
     another ending."""
     try:
@@ -71,7 +71,7 @@ def regular_file(path) -> Path:
         raise GeometryError(f"cannot read {_shown_path(path)}: it is a folder; name a file in it")
     if not stat.S_ISREG(mode):
         raise GeometryError(
-            f"cannot read {_shown_path(path)}: it is a pipe or a device, which may go on for ever; copy what is wanted"
+            f"cannot read {_shown_path(path)}: it is a pipe or a device, which may never end; copy what is wanted"
             " into a regular file"
         )
     _refuse_stand_in(Path(path))
@@ -92,7 +92,7 @@ def _refuse_stand_in(path: Path) -> None:
     if start.lower().startswith(WEB_PAGES) and path.suffix.lower() not in (".html", ".htm"):
         raise GeometryError(
             f"cannot read {_shown_path(path)}: it is a page of the web (HTML), not the file itself; download the file"
-            " anew, signed in where that is needed"
+            " again, signed in where that is needed"
         )
 
 

@@ -71,7 +71,7 @@ class MovingSolid:
 
     def levels(self, shares: np.ndarray) -> np.ndarray:
         """(nz, ny, nx) distance of each voxel from the surface of the solid [voxels], positive outside, bounded to
-        ``FARTHEST``. Beside other walls the shares go on as they are."""
+        ``FARTHEST``. Beside other walls the shares continue as they are."""
         from scipy.ndimage import correlate1d
 
         found = shares[self._nearest]

@@ -1,7 +1,7 @@
 """Rotated inputs: the geometry is turned about the origin of its coordinates, so the grid lies in it at another angle.
 
 The share of an answer that depends on the angle between grid and vessel is an error as any other; it shows in runs of
-one vessel at several angles. A surface is turned by its vertices. Voxels are drawn anew: the distance from the wall,
+one vessel at several angles. A surface is turned by its vertices. Voxels are drawn again: the distance from the wall,
 positive in the fluid, is interpolated linearly between the voxels of the input.
 """
 

@@ -42,7 +42,7 @@ PREPARING = {
 }
 
 
-DOCTOR = {"doctor": "say what this machine offers, and what to install for what is missing"}
+DOCTOR = {"doctor": "show what this machine offers, and what to install"}
 
 
 class Command(NamedTuple):
@@ -199,7 +199,7 @@ def _load_case(path, options, communicator):
 def _run_case(
     case, folder, say, communicator, geometry=None, view: int | None = None, is_profiled: bool = False
 ) -> int:
-    """A new run, or, given the geometry of its checkpoint, one that goes on."""
+    """A new run, or, given the geometry of its checkpoint, one that continues."""
     from muphy_lb.base.files.atomic import check_writable
     from muphy_lb.parallel.watchdog import Sentry
     from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run
@@ -288,8 +288,8 @@ def _add_run_options(parser) -> None:
     parser.add_argument("case", help="case file (TOML)")
     parser.add_argument("-o", "--output", metavar="OUT", help=f"output folder (default: {DEFAULT_OUTPUT}/CASE)")
     parser.add_argument("--overwrite", action="store_true", help="remove the checkpoints of an earlier run in OUT")
-    parser.add_argument("--no-pictures", action="store_true", help="draw none, nor a film, whatever the case says")
-    parser.add_argument("--profile", action="store_true", help="tell the wall time of every phase on every rank")
+    parser.add_argument("--no-pictures", action="store_true", help="draw no pictures and no film")
+    parser.add_argument("--profile", action="store_true", help="print the wall time of every phase on every rank")
     add_view(parser)
     add_set(parser)
 
@@ -325,7 +325,7 @@ _ROWS: dict[str, tuple] = {
     "resume": (__name__, "continue a run from its newest checkpoint", False, _add_resume_options),
     "permeability": ("muphy_lb.apps.rock.command", "compute the permeability of a rock"),
     "relative-permeability": ("muphy_lb.apps.rock.command", "compute the relative permeabilities of two fluids"),
-    "drainage": ("muphy_lb.apps.rock.command", "press one fluid after another into a rock: capillary pressures"),
+    "drainage": ("muphy_lb.apps.rock.command", "inject a fluid into a rock in steps: capillary pressures"),
     "dissolve": ("muphy_lb.apps.rock.command", "dissolve a solid, or let it grow: porosity, permeability over time"),
     "study": ("muphy_lb.apps.study.command", "run a case many times with uncertain values: answers with bands"),
     "bench": ("muphy_lb.bench.command", "time the steps of a case relative to the copy bandwidth of the device"),

@@ -145,7 +145,7 @@ def data_folder(*files: str) -> Path:
 
 
 class Failure(str):
-    """An error within a case, which goes on."""
+    """An error within a case, which continues."""
 
 
 class Case:

@@ -149,7 +149,7 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
     def _words(cls, error):
         """As of any section; of a key of a section that is given without it, where it belongs."""
         places = _places(error["loc"][0]) if error["type"] == "extra_forbidden" and len(error["loc"]) == 1 else []
-        return f"is no section; did you mean {' or '.join(places)}?" if places else super()._words(error)
+        return f"is not a section; did you mean {' or '.join(places)}?" if places else super()._words(error)
 
     def model_post_init(self, context):
         """Keep the folder that the case was read from."""
@@ -275,7 +275,7 @@ def _overridden(table: dict, overrides) -> list[str]:
     if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
         raise InputError(
             f"changes of a case are {shown(overrides)}, of type {type(overrides).__name__}; give values by dotted key,"
-            " such as {'run.steps': 1000}, or a list of texts, such as ['run.steps=1000']"
+            " such as {'run.steps': 1000}, or a list of strings, such as ['run.steps=1000']"
         )
     before = deepcopy(table) if overrides else {}
     problems = [problem for override in overrides if (problem := override_value(table, override))]

@@ -165,4 +165,4 @@ def segment_problems(segments: Sequence[Mapping], probes: Sequence[Mapping]) -> 
             name = segment.get(end)
             if isinstance(name, str) and name not in planes:
                 remedy = did_you_mean(name, planes) if planes else "add [[probes]] with plane_m and normal"
-                yield f"has segments.{segment.get('name')}.{end} = {name!r}, which is no probe with plane_m; {remedy}"
+                yield f"has segments.{segment.get('name')}.{end} = {name!r}, not a probe with plane_m; {remedy}"

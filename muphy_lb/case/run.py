@@ -82,8 +82,7 @@ class RunSection(Section):
     wall_time: Duration | None = None
     """clock time HH:MM:SS after which to stop, as a string"""
     frozen_after_s: Positive | None = None
-    """time [s] after which the flow stays as it then is, and only what it carries, species and age, goes on: faster, in
-    a flow that is steady"""
+    """time [s] after which the flow is frozen and only species and age are advanced, for a flow that is then steady"""
     frozen_step_s: Positive | None = None
     """longest time step [s] of what the flow carries from then on; it is as long as speeds, diffusivities and rates
     allow, at most this, and a whole number of steps of the flow"""
@@ -122,12 +121,12 @@ class RunSection(Section):
         if "replayed_instants" in given and "frozen_after_s" not in given:
             yield "has replayed_instants but no frozen_after_s, the time from which on a beat is replayed: give both"
         if given.keys() >= {"steady_tolerance", "periodic_tolerance"}:
-            yield "has steady_tolerance and periodic_tolerance; what pulsates is never steady: give one of both"
-        watched, told = given.get("steady_watch") or FLOW_MONITORED, "which a flow that stays as it is meets at once"
+            yield "has steady_tolerance and periodic_tolerance; a pulsating flow is never steady: give one of the two"
+        watched, told = given.get("steady_watch") or FLOW_MONITORED, "which a frozen flow meets at once"
         if given.keys() >= {"frozen_after_s", "periodic_tolerance"}:
-            yield f"has frozen_after_s and periodic_tolerance, {told}: give one of both"
+            yield f"has frozen_after_s and periodic_tolerance, {told}: give one of the two"
         if given.keys() >= {"frozen_after_s", "steady_tolerance"} and not set(FLOW_MONITORED).isdisjoint(watched):
-            yield f"has frozen_after_s and steady_tolerance, {told}: give one of both, or steady_watch = ['dispersion']"
+            yield f"has frozen_after_s and steady_tolerance, {told}: give one of them, or steady_watch = ['dispersion']"
 
     @property
     def may_end_early(self) -> bool:
@@ -172,7 +171,7 @@ class ComputeSection(Section):
     rank_speeds: Speeds = ()
     """relative speeds of the ranks, by which nodes are shared; empty if they are equal"""
     rebalance: Annotated[float, AfterValidator(_zero_or_more_than_1)] = 1.3
-    """load of the fullest rank over the mean beyond which a run shares its nodes anew, where physics moves the load, as
-    particles do; 0 for never"""
+    """load of the fullest rank over the mean above which nodes are redistributed among the ranks, where physics moves
+    the load, as particles do; 0 for never"""
     rebalance_every_steps: AtLeastOne = 500
-    """steps between two looks at the loads"""
+    """steps between two checks of the loads"""

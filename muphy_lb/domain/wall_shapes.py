@@ -89,8 +89,8 @@ def _at_faces(normal: np.ndarray, bend: np.ndarray) -> np.ndarray:
 
 def _faces_at_corners(codes: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(3, n) normals of planes across axes at nodes beside a concave corner of two of them, and those of both planes at
-    nodes in the corner, 0 elsewhere: both planes go on for ``FACE`` nodes at least, which no staircase of a smooth wall
-    does. ``codes``: (6, n) neighbours along ``AXES`` of nodes of ascending numbers ``near`` (n,)."""
+    nodes in the corner, 0 elsewhere: both planes extend for ``FACE`` nodes at least, which no staircase of a smooth
+    wall does. ``codes``: (6, n) neighbours along ``AXES`` of nodes of ascending numbers ``near`` (n,)."""
     place = np.minimum(np.searchsorted(near, codes), max(near.size - 1, 0))
     beside = np.where(near[place] == codes, place, -1) if near.size else codes
     of_wall, is_beside, is_in = is_wall(codes), np.zeros(codes.shape, dtype=bool), np.zeros(codes.shape, dtype=bool)

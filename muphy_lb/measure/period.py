@@ -77,7 +77,7 @@ class PeriodWindow:
         return {"steps": list(self._samples), "samples": np.array(list(self._samples.values()))}
 
     def restore(self, record) -> None:
-        """Go on from a record of samples."""
+        """Continue from a record of samples."""
         self._samples = dict(zip(record["steps"], record["samples"], strict=True))
 
     def _gaps(self) -> np.ndarray:

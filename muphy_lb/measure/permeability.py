@@ -271,7 +271,7 @@ def _throats(view: FlowView, rock: Rock, velocity: np.ndarray, squares: Callable
     try:
         square = squares(nodes)
     except GeometryError as error:
-        LOG.warning("warning: throats are not looked for: %s", error)
+        LOG.warning("warning: throats are not analysed: %s", error)
         return None
     inside = rock.holds(nodes.voxel[:], view.header.shape)
     found = throats(square[inside], velocity[inside])
@@ -285,10 +285,13 @@ def _edge_warnings(nodes: NodeList, along: np.ndarray, axes: np.ndarray) -> tupl
         aside = ~leads_through(nodes, axes)
         by_edges = leads_through(nodes, axes, "edges") if aside.any() else ~aside
     except GeometryError as error:
-        LOG.warning("warning: flow across edges of voxels is not looked for: %s", error)
+        LOG.warning("warning: flow across edges of voxels is not analysed: %s", error)
         return ()
     if not by_edges.any():
-        return ("no pore leads from end to end along the force: nothing flows, k is 0, and what is told is rounding",)
+        return (
+            "no pore leads from end to end along the force: nothing flows, k is 0, and the reported numbers are"
+            " rounding errors",
+        )
     moved, total = along[aside & by_edges].sum(dtype=np.float64), along.sum(dtype=np.float64)
     if not moved > OF_EDGES * total > 0.0:
         return ()
@@ -404,7 +407,9 @@ def _warnings(reynolds: float, lengths: dict) -> tuple[str, ...]:
             " force; use a weaker one, or lattice.equilibrium = 'stokes'"
         )
     if lengths["pore_size_voxels"] < FEWEST_VOXELS:
-        texts.append(f"a mean pore is {lengths['pore_size_voxels']:.3g} voxels wide: too coarse for more than a guess")
+        texts.append(
+            f"a mean pore is {lengths['pore_size_voxels']:.3g} voxels wide: too coarse for more than an estimate"
+        )
     elif lengths["pore_size_voxels"] < GOOD_VOXELS:
         texts.append(
             f"a mean pore is {lengths['pore_size_voxels']:.3g} voxels wide: with fewer than {GOOD_VOXELS:g}, k usually"

@@ -33,7 +33,7 @@ FILM_FILE = "film.gif"
 
 
 class Frames:
-    """The frames of a run, on rank 0: files alone know of them, so a resumed run goes on with its film.
+    """The frames of a run, on rank 0: files alone know of them, so a resumed run continues with its film.
     ``resume_step``: frames up to that step are kept; None for a new run. Raises OutputError: the folder cannot be
     written."""
 
@@ -188,7 +188,7 @@ class SliceFrames(Observer):
             self._draw(view.step_number)
 
     def close(self) -> None:
-        """Draw frames anew whose scale was another, and make the film."""
+        """Redraw frames with another scale, and make the film."""
         if self._view.communicator.rank != 0:
             return
         for step in self._frames.drawn():

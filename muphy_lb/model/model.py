@@ -401,7 +401,7 @@ class Model:
         chosen = {where.field for where in (stage.where, stage.sources) if where is not None}
         for name in sorted((own | chosen) - fields.keys()):
             if not name.startswith(columns):
-                yield f"declares {name!r}, which is no field; there are {', '.join(fields) or 'none'}"
+                yield f"declares {name!r}, which is not a field; there are {', '.join(fields) or 'none'}"
         if kernel == "at_nodes":
             near = (name for name in stage.reads_at_neighbours if fields[name].outside is None or fields[name].corners)
             yield from (f"reads {name!r} at neighbours, where it has no values; give it outside=" for name in near)

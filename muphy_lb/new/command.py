@@ -135,7 +135,9 @@ def _ask_terminal(question: str) -> str:
     try:
         return input(question)
     except EOFError as error:
-        raise InputError("new: the answers ended before the questions; give the options, or --yes") from error
+        raise InputError(
+            "new: the input ended before all questions were answered; give the options, or --yes"
+        ) from error
 
 
 def _options_by_name(options) -> dict:

@@ -19,7 +19,7 @@ viscosities, and Y / X is at most 1.011 for Lambda = 3/16. As K goes to 0 the co
 s- = 2, the wall half-way; as it goes to infinity, two relaxation times with Lambda. A steady creeping flow depends on K
 and Lambda, not on nu. (Own derivation from the recurrence of steady populations; tests/laws/test_porous_medium.py.)
 
-Small s- let inertia grow: at a Reynolds number of a voxel of 12 to 50 streams past a disc of K >= 10 voxels^2 diverged,
+Small s- let inertia grow: at a cell Reynolds number of 12 to 50 streams past a disc of K >= 10 voxels^2 diverged,
 and with s- >= 1 none did, of K from 1e-3 to 1e4.
 """
 

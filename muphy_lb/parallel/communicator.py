@@ -1,7 +1,8 @@
 """The only module that imports mpi4py: the ranks of a run, with a serial stand-in and one way to end them all.
 
 A rank that has ended its script early would be waited for without end. So all ranks first say, in each collective call,
-whether they have come to their end: one that has says so when its interpreter exits, and ends the others if they go on.
+whether they have come to their end: one that has says so when its interpreter exits, and ends the others if they
+    continue.
 
 NodeGather: values of all ranks in node-list order, which does not depend on the number of ranks, and back.
 """
@@ -199,7 +200,7 @@ class MpiCommunicator:
         return int(number[0])
 
     def leave(self) -> int:
-        """The end of this rank's script; number of the ranks that go on with theirs."""
+        """The end of this rank's script; number of the ranks that continue with theirs."""
         return 0 if self._mpi.Is_finalized() else self.size - self._n_leaving(True)
 
     def first(self, n_ranks: int):
@@ -327,8 +328,8 @@ def _leave(communicator, given: list, process: int) -> None:
 
 def _end_all_ranks(communicator, kind, error, trace) -> None:
     """An uncaught exception: print it, and end the ranks that would wait for this one for ever. Compiled libraries also
-    report here what fails while an object is cleaned up and cannot be raised. Python code still runs then, and goes on;
-    Python reports such errors a second time, by ``sys.unraisablehook``."""
+    report here what fails while an object is cleaned up and cannot be raised. Python code still runs then, and
+    continues; Python reports such errors a second time, by ``sys.unraisablehook``."""
     if sys._getframe().f_back is not None:
         return
     wait_for_lower_ranks(communicator)
@@ -349,8 +350,8 @@ def _check_launcher(size: int) -> None:
 
 def agreed(communicator, work: Callable):
     """The result of ``work()``, in which no rank waits for one that fails; what is wrong on any rank is raised on every
-    rank, so that a script which catches it goes on alike on all of them. Raises MuphyError: its own on a rank that has
-    one, else that of the lowest rank."""
+    rank, so that a script which catches it continues alike on all of them. Raises MuphyError: its own on a rank that
+    has one, else that of the lowest rank."""
     (result,) = all_agreed(communicator, (work,))
     return result
 

@@ -564,4 +564,4 @@ def setting_of(section, key: str, diffusivity_m2_s: float, viscosity_m2_s: float
 def smooth_below(diffusivity: float) -> str:
     """The speed below which a scalar of a diffusivity in lattice units has no ripples, as text."""
     speed = 2.0 * diffusivity
-    return f"without ripples where a node is slower than {speed:.3g} voxels a step (Peclet number of a voxel 2)"
+    return f"without ripples where a node is slower than {speed:.3g} voxels a step (cell Peclet number 2)"

@@ -38,8 +38,8 @@ STOPPED_EXIT_CODE = 75
 
 
 def stopped(by: str, folder: Path, say: Callable[[str], None]) -> int:
-    """Say why a command has stopped that goes on when it is given again; returns its exit code."""
-    say(f"stopped by {by}; to go on, give the same command again (what is done is in {folder})")
+    """Say why a command has stopped that continues when it is given again; returns its exit code."""
+    say(f"stopped by {by}; to continue, give the same command again (what is done is in {folder})")
     return STOPPED_EXIT_CODE
 
 
@@ -163,7 +163,7 @@ class Run(Loop):
         check_writable(self.folder)
         lock = FolderLock(self.folder)
         if _removed(self.folder / STOP_FILE):  # it was meant for an earlier run
-            LOG.warning("removed %s, which was there before this run", self.folder / STOP_FILE)
+            LOG.warning("removed %s, left from before this run", self.folder / STOP_FILE)
         return lock
 
     def _release(self) -> None:
@@ -171,7 +171,7 @@ class Run(Loop):
             self._lock.release()
 
     def _prepare(self, simulation: Solver, resume: bool) -> None:
-        """Read the checkpoint to go on from, and make the observers; collective."""
+        """Read the checkpoint to continue from, and make the observers; collective."""
         check_observers(simulation)
         checkpoint = restore(self.folder / CHECKPOINTS, simulation) if resume else None
         if not resume:
@@ -201,7 +201,7 @@ class Run(Loop):
             if reason is None and made >= asked:
                 how_many = f"all its {asked} steps" if made == asked else f"{made} steps, more than its {asked}"
                 if self._root:
-                    LOG.info("the run in %s has made %s; to go on: %s", self.folder, how_many, self._longer())
+                    LOG.info("the run in %s has made %s; to continue: %s", self.folder, how_many, self._longer())
                 self.verdict = self.simulation.communicator.broadcast(self._summary().get("verdict", NOT_JUDGED))
                 return COMPLETED, None
             if self._is_resumed:
@@ -359,7 +359,8 @@ class Run(Loop):
 
     def _change_for_viewer(self, changes: Changes) -> str:
         """Take other values of the case, with which that of the folder is the changed one from then on, and act on the
-        flow, whose present step is written again then. For another engine the run goes on as ``resume --set`` does."""
+        flow, whose present step is written again then. For another engine the run continues as ``resume --set``
+        does."""
 
         def change(values: Mapping[str, object]) -> None:
             if not self.simulation.monitor.keeps_checkpoints:
@@ -379,7 +380,7 @@ class Run(Loop):
         return told
 
     def _go_back(self) -> str:
-        """Go on from the newest checkpoint of the folder, with the case as it is now; the outcome in words."""
+        """Continue from the newest checkpoint of the folder, with the case as it is now; the outcome in words."""
         step = self.simulation.step_number
         try:
             checkpoint = newest_for(self.folder / CHECKPOINTS, self.simulation)
@@ -393,7 +394,7 @@ class Run(Loop):
         return f"back at step {checkpoint.step}"
 
     def _go_on_with(self, simulation: Solver) -> None:
-        """Go on from the newest checkpoint with a simulation of this flow, and with observers as of a run that is
+        """Continue from the newest checkpoint with a simulation of this flow, and with observers as of a run that is
         resumed."""
         self._prepare(simulation, resume=True)
         self.clock.looks.clear()  # those of the observers before

@@ -106,7 +106,7 @@ class Preparation:
 
     @property
     def frozen_from(self) -> float:
-        """Number of the step behind which the flow stays as it is; infinite if it goes on."""
+        """Number of the step behind which the flow stays as it is; infinite if it continues."""
         after_s = self.case.run.frozen_after_s
         return inf if after_s is None else self.units.time_to_steps(after_s)
 
@@ -155,7 +155,7 @@ class Preparation:
                 )
 
     def _refuse_to_freeze(self) -> None:
-        """Raise InputError for a flow that must go on."""
+        """Raise InputError for a flow that must continue."""
         if self.case.run.frozen_after_s is None:
             return
         feeling = [each.name for each in self.physics if not each.goes_on_in_frozen_flow]
@@ -163,11 +163,11 @@ class Preparation:
         if not self.physics:
             problem = "nothing that it carries; give [[species]] or [age], or remove run.frozen_after_s"
         elif feeling:
-            problem = f"[{feeling[0]}], which needs the flow; remove one of both"
+            problem = f"[{feeling[0]}], which needs the flow; remove one of the two"
         elif any(each.file for each in self.case.flow.accelerations):
-            problem = "a record of accelerations; remove one of both"
+            problem = "a record of accelerations; remove one of the two"
         elif longest_period_s(self.case) and not self.case.run.replayed_instants:
-            problem = "a waveform; give run.replayed_instants = 40, too, which repeats a beat, or remove one of both"
+            problem = "a waveform; give run.replayed_instants = 40, too, which repeats a beat, or remove one of the two"
         elif self.case.compute.streaming != PULL.name:
             problem = f"compute.streaming = {self.case.compute.streaming!r}; set compute.streaming = {PULL.name!r}"
         if problem:

@@ -37,7 +37,7 @@ def rehearse(case: Case, header: GeometryHeader, backend: str, local_rank: int) 
     try:
         with _said_once():
             _bind(_Rehearsal(case, header), backend, local_rank)
-    except Exception as error:  # the run goes on without
+    except Exception as error:  # the run continues without
         problem = repr(error)
     gc.collect()  # engine and launches hold each other
     if problem:

@@ -170,7 +170,7 @@ class Solver(Preparation):
     def impose(self, case: Case) -> None:
         """Take a case that differs from the present one in values of openings, the body force, [run] and [output]
         alone; they hold from the next step on. Where zones, the collision or the force follow from them, the engine is
-        made anew. Collective. Raises InputError: the flow would be too fast, or the pressures too large."""
+        made again. Collective. Raises InputError: the flow would be too fast, or the pressures too large."""
         numerics = self._resolve(case)
         conditions = opening_conditions(case, self.header, self.frames, self.units, float(self.lattice.cs2))
         for name, values in [item for physics in self.physics for item in physics.impose(case, self.domain).items()]:
@@ -243,7 +243,7 @@ class Solver(Preparation):
         return inf if is_plain or self._has_stride else self.frozen_from
 
     def _lengthen_steps(self) -> None:
-        """Choose the steps of what the frozen flow carries, and go on with them."""
+        """Choose the steps of what the frozen flow carries, and continue with them."""
         max_speed, longest_s = self.health().max_speed, self.case.run.frozen_step_s or 0.0
         fastest_s = inf
         if self.beat:
@@ -255,7 +255,11 @@ class Solver(Preparation):
         self._has_stride = True
         if self.communicator.rank == 0:
             step_s = self.units.steps_to_time(stride)
-            LOG.info("the flow is frozen; what it carries goes on in steps of %.4g s (%d of its)", step_s, stride)
+            LOG.info(
+                "the flow is frozen; what it carries advances in steps of %.4g s (%d time steps of the flow)",
+                step_s,
+                stride,
+            )
         if stride != self.stride:
             record = self.state.record()
             self._take_stride(stride)
@@ -263,7 +267,7 @@ class Solver(Preparation):
 
     def follow_stride(self, record: StateRecord) -> None:
         """A domain and an engine without a state, in which what the frozen flow carries takes the steps of a record, if
-        no others have been chosen; the case has the next ones chosen anew. Collective."""
+        no others have been chosen; the case has the next ones chosen again. Collective."""
         if not self._has_stride and record.stride != self.stride and record.step > self.frozen_from:
             self._take_stride(record.stride)
 

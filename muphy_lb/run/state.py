@@ -255,7 +255,7 @@ class State:
         for each in self._flow.physics:
             if each.sets_pressure:
                 raise InputError(
-                    f"[{each.name}] says itself with which pressure the flow starts; give it by the section [initial]"
+                    f"[{each.name}] sets the initial pressure itself; give it by the section [initial]"
                     " of the case, if not by that of the physics"
                 )
 
@@ -263,7 +263,7 @@ class State:
         if self._flow.step_number >= self._flow.frozen_from:
             raise InputError(
                 f"the flow is frozen from step {self._flow.frozen_from} on (run.frozen_after_s), and what it carries"
-                " goes on with its velocity: set the flow before, or give a later run.frozen_after_s"
+                " is transported with its velocity: set the flow before, or give a later run.frozen_after_s"
             )
         if consistent_pressure:
             self._refuse_pressure()
@@ -281,7 +281,7 @@ class State:
             raise InputError(problem)
 
     def _start_from(self, density, velocity, with_stress: bool, with_pressure: bool) -> None:
-        """Go on from density (n,) or (1,) and velocity (3, n) or (3, 1), lattice units."""
+        """Continue from density (n,) or (1,) and velocity (3, n) or (3, 1), lattice units."""
         stress, fluid = None, self._flow.fluid
         if with_pressure or (with_stress and velocity.shape[1] > 1):
             velocity = np.broadcast_to(velocity, (3, self._flow.domain.n_nodes))
@@ -324,7 +324,7 @@ class State:
 
 def _left(states: Mapping[str, list[float]], own: Mapping[str, list[float]]) -> dict[str, list[float]]:
     """Of the states of openings that answered their flow, those that still have a condition which does, with as many
-    numbers; the others begin anew."""
+    numbers; the others begin again."""
     return {number: record for number, record in states.items() if len(own.get(number, ())) == len(record)}
 
 

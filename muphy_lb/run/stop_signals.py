@@ -41,7 +41,7 @@ class StopSignals:
             signal.signal(number, handler)
 
     def _note(self, number, _frame):
-        if os.getpid() != self._process:  # a forked child stops no run, and must not go on where it should end
+        if os.getpid() != self._process:  # a forked child stops no run, and must not continue where it should end
             signal.signal(number, self._before[number])
             signal.raise_signal(number)
             return
@@ -49,7 +49,7 @@ class StopSignals:
         if is_first:
             self._first_s = now
             if not self._is_set_up:
-                told = "signal %s: stopping at the next look at the flow; Ctrl-C once more to stop now"
+                told = "signal %s: stopping at the next check of the flow; Ctrl-C again to stop now"
                 LOG.info(told, signal.Signals(number).name)
         elif number == signal.SIGINT and not self._is_set_up and now - self._first_s > SAME_PRESS_S:
             raise KeyboardInterrupt

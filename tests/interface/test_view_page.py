@@ -365,7 +365,7 @@ def test_malformed_requests_change_nothing(shown):
 
 
 def test_a_port_that_is_taken_is_told(shown):
-    with pytest.raises(InputError, match=f"port {shown.port} of 127.0.0.1 cannot be had"):
+    with pytest.raises(InputError, match=f"port {shown.port} of 127.0.0.1 is not available"):
         open_socket(shown.port)
 
 

@@ -269,7 +269,7 @@ def test_a_damaged_checkpoint_is_passed_over_with_one_line(damage, stopped, capl
     damage(last)
     assert newest(stopped / "checkpoints").path == before
     (record,) = caplog.records
-    assert record.getMessage().startswith(f"checkpoint {last} is passed over: ") and "\n" not in record.getMessage()
+    assert record.getMessage().startswith(f"checkpoint {last} is skipped: ") and "\n" not in record.getMessage()
 
 
 def test_no_flipped_bit_changes_what_a_run_continues_from(stopped):

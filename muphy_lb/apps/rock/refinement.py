@@ -60,7 +60,7 @@ class Refinement:
 def on_grid(case: Case, parts: int) -> Case:
     """A case on voxels divided into ``parts`` along each axis, with the same relaxation time.
 
-    Spheres and surfaces are voxelised anew with the finer spacing; voxels of anything else are divided as they are.
+    Spheres and surfaces are voxelised again with the finer spacing; voxels of anything else are divided as they are.
 
     Raises InputError: a prepared geometry, whose voxels are final.
     """
@@ -106,7 +106,7 @@ def crops(case: Case, header: GeometryHeader, share: float, force_axis: str) -> 
     if least < FEWEST_VOXELS:
         raise InputError(
             f"permeability: voxels divided so finely fit into memory for {least} voxels of the image along an edge"
-            f" only, which are no sample; at least {FEWEST_VOXELS} are needed: leave out the last number of --refine,"
+            f" only, too few for a sample; at least {FEWEST_VOXELS} are needed: leave out the last number of --refine,"
             " use more ranks, or give a larger --memory if there is more"
         )
     mirrored = {} if options.get("reservoir_layers") else {"mirror": force_axis}

@@ -59,7 +59,7 @@ class Answer:
     name: str
     band: Band | None  #: None for less than two values
     indices: tuple[Index, ...]
-    method: str  #: how the indices were found, in words, or why there are none
+    method: str  #: how the indices were found, as text, or why there are none
     expansion: Expansion | None  #: the response surface
     grid: Discretisation | None = None  #: share of the grid, where grids are compared
     control: ControlVariate | None = None  #: the mean with coarse members as control variates

@@ -79,7 +79,7 @@ class Discretisation:
 
     @property
     def _instead(self) -> str:
-        """The order that takes the place of an unreasonable one, in words."""
+        """The order that takes the place of an unreasonable one, as text."""
         taken = min(max(self.order or 0.0, LEAST_ORDER), ORDER + MARGIN)
         return "" if taken == self.order else f", which is not reasonable ({min(taken, ORDER):g} takes its place)"
 

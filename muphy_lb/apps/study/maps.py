@@ -63,7 +63,7 @@ class Map:
 
     @property
     def _missing(self) -> str:
-        """Points at which members are missing, in words."""
+        """Points at which members are missing, as text."""
         share = np.mean(self.n_answers < self.n_members)
         if not share > 0.0:
             return ""

@@ -22,7 +22,7 @@ def run_packs(flows, numbers: Sequence[int], say: Callable[[str], None], signals
 
     Args:
         flows: runs members one by one.
-        signals: a stop signal ends the work; a pack that has not ended begins anew.
+        signals: a stop signal ends the work; a pack that has not ended begins again.
     """
     for waiting in _alike(flows, numbers):
         while len(waiting) > 1 and not flows.communicator.maximum(signals.received):

@@ -149,7 +149,7 @@ class StudySection(Section):
     """most members that one launch steps together, side by side, where they have the time step, the fluid and the run
     in common; 0 for one after another. Steady flows are then judged by the flow rates of openings alone"""
     start: str | None = None
-    """folder of a run or of Simulation.save whose flow all members go on from; they have its nodes and time step"""
+    """folder of a run or of Simulation.save whose flow all members continue from; they have its nodes and time step"""
     keep_files: bool = False
     """whether members write pictures, reports and files for ParaView as well"""
 
@@ -204,7 +204,7 @@ def _grid_problems(given, sampler: str):
         yield f"has start, a flow on its own nodes, and {asked[0]}; leave one of them out"
     for each in given_tables(given.get("parameters")):
         if each.get("name") == GRID and asked:
-            yield f"has {asked[0]} and a parameter named {GRID!r}, which is the name of their column; give another name"
+            yield f"has {asked[0]} and a parameter named {GRID!r}, the name of their column; choose another name"
 
 
 def _start_problems(given, keys):
@@ -215,7 +215,7 @@ def _start_problems(given, keys):
         if str(key).startswith(MESHING) or str(key).rpartition(".")[2] in PLACING:
             yield f"has start, a flow on its own nodes, and a parameter that changes them, {key}; leave one of them out"
     if given.get("pack"):
-        yield "has start and pack; members that go on from a given flow run one after another: leave one of them out"
+        yield "has start and pack; members that continue from a given flow run one after another: leave one of them out"
 
 
 def _listed(keys) -> list:
@@ -227,7 +227,7 @@ def _correlation_problems(parameters, correlations, sampler: str):
     for each in correlations:
         for name in _listed(each.get("between")):
             if name not in names:
-                yield f"has a correlation with {name!r}, which is no parameter; there are: {', '.join(map(str, names))}"
+                yield f"has a correlation with {name!r}, not a parameter; there are: {', '.join(map(str, names))}"
     if correlations and sampler not in SAMPLED:
         yield f"has correlations, which the sampler {sampler} does not read; take latin-hypercube or sobol"
     pairs = [tuple(sorted(_listed(each.get("between")))) for each in correlations]

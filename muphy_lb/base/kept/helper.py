@@ -14,7 +14,7 @@ def main() -> None:
     """Jobs from the standard input, each with its length ahead, until it is closed; a byte of answer for each, and one
     ahead."""
     helpers.is_helper = True
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other process, which may go on for a while
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other process, which may continue for a while
     jobs, answers = sys.stdin.buffer, sys.stdout.buffer
     _answer(answers)
     while length := jobs.read(helpers.LENGTH_BYTES):

@@ -12,7 +12,7 @@ there. That also holds for what another process removes: beyond a size the kerne
 longest time.
 
 The content of a file is executed. So files and folders are believed only if they belong to this user or to root, and
-nobody else may write them; others are passed over, which is said once.
+nobody else may write them; others are skipped, which is said once.
 """
 
 import gc
@@ -57,7 +57,7 @@ LEFT_BYTES = 192 * 2**20
 """Size of a version's folder beyond which kernels are removed, and what then stays; a case has about 0.4 MB, a
 kernel less than 0.1 MB, and the tests compile hundreds."""
 
-FOREIGN: set[Path] = set()  # folders of which was said that they are passed over
+FOREIGN: set[Path] = set()  # folders of which was said that they are skipped
 
 SELDOM = 100_000, 20, 100
 """Thresholds of the garbage collector while a kernel compiles: compilers make objects by the million and few cycles."""
@@ -232,7 +232,7 @@ def _warn(folder: Path, problem: ForeignError) -> None:
     if folder not in FOREIGN:
         FOREIGN.add(folder)
         LOG.warning(
-            "warning: compiled kernels in %s are passed over: %s; remove that folder, or set NUMBA_CACHE_DIR to one of"
+            "warning: compiled kernels in %s are skipped: %s; remove that folder, or set NUMBA_CACHE_DIR to one of"
             " your own",
             folder.parent,
             problem,

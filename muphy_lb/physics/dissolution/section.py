@@ -67,7 +67,7 @@ def rules(given: Mapping) -> Iterator[str]:
         names = [str(each["name"]) for each in tables if "name" in each]
         if key in own and str(own[key]) not in names:
             remedy = did_you_mean(str(own[key]), names) if names else f"give one in {what}"
-            yield f"has {KEY}.{key} = {own[key]!r}, which is no entry of {what}; {remedy}"
+            yield f"has {KEY}.{key} = {own[key]!r}, which is not an entry of {what}; {remedy}"
             return
     species, wall = own.get("species"), own.get("wall")
     rates = next((each for each in walls if each.get("name") == wall), {})

@@ -147,7 +147,7 @@ class GasRegions:
 
     @property
     def volume_ahead(self) -> np.ndarray:
-        """(k,) volume after half the interval to the next measurement, if it goes on as before."""
+        """(k,) volume after half the interval to the next measurement, if it continues as before."""
         return np.maximum(self.volume + 0.5 * self.growth, 0.5 * self.volume)
 
 
@@ -287,7 +287,7 @@ class Bubbles(Action):
         return {**vars(self.regions), "dissolved": np.array([self.dissolved])}
 
     def restore(self, rank: RankArrays, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from them."""
+        """Continue from them."""
         found = dict(state)
         self.dissolved = int(found.pop("dissolved")[0])
         self._set(rank, GasRegions(**found))

@@ -37,7 +37,7 @@ from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, W
 
 ROUGH = 0.1  # by how much a voxel of a column may be fuller than the one below it
 LEAST_SINE = 0.45  # of the contact angle, from which on columns along walls hold the surface
-LEAST_CUT = 0.2  # volume of a column within its three voxels that tells how far beyond them the surface goes on
+LEAST_CUT = 0.2  # volume of a column within its three voxels that tells how far beyond them the surface continues
 FACING = 0.5  # least component of the normal of the wall towards a column that may lie beyond them
 UPRIGHT = 0.1  # largest component of the normal of the wall along a column
 ROUNDS = 3  # of finding heights of columns that the three voxels cut from slopes, and slopes from heights

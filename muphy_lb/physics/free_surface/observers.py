@@ -183,7 +183,7 @@ class BubbleSeries(SeriesObserver):
         record = summary[self.name]
         text = f"bubbles: {record['count']:,} of {record['volume_m3']:.4g} m3, and {record['open_count']:,} open"
         if record["at_limit_count"]:
-            text += f"; {record['at_limit_count']:,} with a pressure that the lattice does not bear"
+            text += f"; {record['at_limit_count']:,} with a pressure beyond the limit of the lattice"
         return [text]
 
     def section(self, summary: Mapping) -> ReportPart:

@@ -1,5 +1,5 @@
 """Observables of particles, computed from arrays, and planes through which particles are counted. Positions are
-unwrapped: a particle that leaves a periodic box goes on beyond it. Quantities are in SI units; every formula holds in
+unwrapped: a particle that leaves a periodic box continues beyond it. Quantities are in SI units; every formula holds in
 any other consistent set, but for :func:`temperature`, which contains Boltzmann's constant."""
 
 from collections.abc import Sequence

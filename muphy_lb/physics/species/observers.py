@@ -27,7 +27,7 @@ BEYOND = 0.05
 """Distance of a value from the range that a species cannot leave, over that range, beyond which a result is doubtful:
 ripples of sharp fronts, and the divergence of the velocity as the species meets it beside stairs of voxels."""
 STAYS = 0.02  # share of what enters that stays, or of what leaves that was there, from which a species is not steady
-GOOD_PECLET = 1.0  # Peclet number of a voxel with which both are small
+GOOD_PECLET = 1.0  # cell Peclet number with which both are small
 
 
 class SpeciesTold:
@@ -285,7 +285,7 @@ class SpeciesRecord(Observer):
         section = next(each for each in view.case.species if each.name == scalar.name)
         remedy = setting_of(section, f"species.{scalar.name}", smoother_m2_s, view.case.fluid.viscosity_m2_s)
         return (
-            f"{told}: its diffusion does not smooth what lies between voxels (Peclet number of a voxel"
+            f"{told}: its diffusion does not smooth what lies between voxels (cell Peclet number"
             f" {max_speed / scalar.diffusivity:.3g}); it is {GOOD_PECLET:g} with {remedy}, or with finer voxels"
         )
 

@@ -75,7 +75,7 @@ def set_species(simulation: SettableFlow, name: str, values) -> None:
     physics: Any = next(each for each in simulation.physics if each.name == NAME)
     names = [each.name for each in physics.scalars]
     if name not in names:
-        raise InputError(f"set_species got {name!r}, which is no species; {did_you_mean(name, names)}")
+        raise InputError(f"set_species got {name!r}, which is not a species; {did_you_mean(name, names)}")
     given = simulation.scattered("set_species", values, 1)[0]
     now = [given if other == name else simulation.local_field(other) for other in names]
     physics.refuse_unfit(simulation, now, simulation.stride)

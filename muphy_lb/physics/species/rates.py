@@ -52,7 +52,7 @@ def read_law(key: str, text: str, species: Sequence[str], constants: Mapping[str
         tree = ast.parse(text.strip(), mode="eval").body
         return RateLaw(key, text, _Reader(key, text, species, constants).visit(tree))
     except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError) as error:
-        raise InputError(f"{key} = {cut(text)!r} is no expression ({error}); write it like '-k * a * b'") from error
+        raise InputError(f"{key} = {cut(text)!r} is not an expression ({error}); write it like '-k * a * b'") from error
 
 
 class _Reader(ast.NodeTransformer):

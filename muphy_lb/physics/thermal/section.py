@@ -77,7 +77,7 @@ class WallKeys(Section):
     def rules(cls, given):
         """One thermal condition; a wall that conducts rests and does not slip."""
         if len(given.keys() & {"temperature_k", "temperature_gradient_k_m"}) == 2:
-            yield "has temperature_k and temperature_gradient_k_m; give one of both"
+            yield "has temperature_k and temperature_gradient_k_m; give one of the two"
         conducts = given.keys() & {"conductivity_ratio", "thickness_m"}
         held = given.keys() & {"thickness_m", "temperature_k", "temperature_gradient_k_m"}
         if conducts and held and not given.keys() >= {"conductivity_ratio", "thickness_m", "temperature_k"}:

@@ -220,7 +220,7 @@ class TwoFluidSeries(SeriesObserver):
         return {"earlier": np.array(self._earlier)} if self._earlier else None
 
     def restore(self, state: dict) -> None:
-        """Go on from there."""
+        """Continue from there."""
         self._earlier = list(state["earlier"])
 
     @property

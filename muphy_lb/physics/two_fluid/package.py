@@ -177,7 +177,7 @@ class TwoFluid(Physics):
         if not low * (1.0 - ROUNDING) <= ratio <= high * (1.0 + ROUNDING):
             raise InputError(
                 f"two_fluid.kinematic_viscosity_m2_s is {ratio:.4g} times that of [fluid]; allowed: {low:g} to {high:g}"
-                " times, in which flows are known to be right: bring them nearer to each other"
+                " times, the validated range: choose viscosities closer to each other"
             )
         low, high = RELAXATION_TIMES
         cs2 = float(self._lattice.cs2)
@@ -188,7 +188,7 @@ class TwoFluid(Physics):
                 step_s = units.time_step_s * other / (tau - 0.5)
                 raise InputError(
                     f"{key}.kinematic_viscosity_m2_s gives a relaxation time of {tau:.4g}; allowed: {low:g} to"
-                    f" {high:g}: set lattice.time_step_s = {step_s:.2g}, or bring both viscosities nearer to each other"
+                    f" {high:g}: set lattice.time_step_s = {step_s:.2g}, or choose viscosities closer to each other"
                 )
 
     @classmethod
@@ -201,7 +201,7 @@ class TwoFluid(Physics):
         output = view.case.output
         of_stress = [f"{name!r} in output.fields" for name in output.fields if name in (*STRESS_NAMES, GRADIENT)]
         for asked in (*of_stress, *["output.wall_shear"] * output.wall_shear):
-            raise InputError(f"{asked} knows the viscosity of one fluid only; leave it out with [two_fluid]")
+            raise InputError(f"{asked} uses the viscosity of one fluid only; leave it out with [two_fluid]")
         communicator, share = view.communicator, self._section.second_saturation
         is_filled = share is not None and self._section.initial_file is None
         if share is not None:
@@ -452,7 +452,7 @@ def _refuse_flux_against_plates(openings) -> None:
     plates = [each.name for each in openings if each.blocks_second]
     if pressed and plates and len(pressed) + len(plates) == len(openings):
         raise InputError(
-            f"openings.{pressed[0]} presses the second fluid in at a given flow rate, and openings.{plates[0]} has a"
+            f"openings.{pressed[0]} injects the second fluid at a given flow rate, and openings.{plates[0]} has a"
             " porous plate, which that cannot pass: the pressure would rise without end; give pressure_pa at"
             f" {pressed[0]}, or an outlet without blocks_second"
         )
@@ -485,13 +485,13 @@ def _refuse_share(nodes: NodeList, share: float) -> None:
     if 0.0 < share < 1.0 and round(share * nodes.n_nodes) in (0, nodes.n_nodes):
         raise InputError(
             f"two_fluid.second_saturation is {share:.10g}, by which one of the fluids has less than a voxel of"
-            f" {nodes.n_nodes:,}; give a saturation that both are there at, or 0 or 1"
+            f" {nodes.n_nodes:,}; give a saturation at which both are present, or 0 or 1"
         )
     n_parts, connected = parts_of(nodes, np.ones(nodes.n_nodes, dtype=bool), connected_by="edges")
     if n_parts > 1 and connected < 1.0:
         raise InputError(
             f"two_fluid.second_saturation is that of all pores, and {1.0 - connected:.2%} of their nodes are in pores"
-            " that no flow reaches, whose saturation stays for ever; give geometry.keep = 'largest', or 'openings'"
+            " that no flow reaches, whose saturation never changes; give geometry.keep = 'largest', or 'openings'"
         )
 
 
@@ -514,7 +514,9 @@ def _refuse(case) -> None:
             " behind both fluids; allowed: 'pull', 'aa'"
         )
     if case.compute.precision == FP16.name:
-        raise InputError("compute.precision is 'fp16' with [two_fluid], which needs digits; allowed: 'fp32', 'fp64'")
+        raise InputError(
+            "compute.precision is 'fp16' with [two_fluid], which needs more precision; allowed: 'fp32', 'fp64'"
+        )
     if case.lattice.collision not in COLLISIONS:
         raise InputError(
             f"lattice.collision is {case.lattice.collision!r} with [two_fluid]; allowed: {', '.join(COLLISIONS)}"

@@ -467,7 +467,7 @@ class BeadSpecies(Species[BeadsSection]):
             told.append("without fluid.temperature_k beads do not diffuse; give it, unless they shall only drift")
         told += self._heated_by_fluid() + self._smaller_than_asked()
         if len(self.topology.bonds) and not self.topology.chains:
-            told.append("some bonds make rings or branches, so that no sizes of chains are told")
+            told.append("some bonds make rings or branches, so the sizes of chains are not reported")
         return tuple(told)
 
     def _heated_by_fluid(self) -> list[str]:

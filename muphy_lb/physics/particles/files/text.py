@@ -24,7 +24,7 @@ def numbered_lines(path) -> Iterator[tuple[int, str]]:
     with _readable(path) as file:
         for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), ""), 1):
             if len(line) > MAX_LINE:
-                raise InputError(f"{path}, line {number}: it is longer than {MAX_LINE} letters: this is no table")
+                raise InputError(f"{path}, line {number}: it is longer than {MAX_LINE} letters: this is not a table")
             yield number, line.rstrip("\n")
 
 
@@ -104,7 +104,7 @@ def _readable(path) -> Iterator[TextIO]:
         with open(regular_file(path), encoding="utf-8-sig") as file:
             yield file
     except UnicodeDecodeError as error:
-        raise InputError(f"cannot read {path}: it is no text in UTF-8; convert it") from error
+        raise InputError(f"cannot read {path}: it is not text in UTF-8; convert it") from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
 

@@ -131,7 +131,7 @@ class TracerSeries(SeriesObserver):
         return {"time_s": time_s, "variance_m2": variance_m2}
 
     def restore(self, state: dict) -> None:
-        """Go on from them."""
+        """Continue from them."""
         self._before = state["time_s"], np.asarray(state["variance_m2"])
 
     def finish(self) -> dict | None:

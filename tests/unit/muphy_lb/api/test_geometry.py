@@ -196,7 +196,7 @@ def test_a_geometry_is_handed_on(rock):
 
 
 def test_only_surfaces_are_voxelised(rock):
-    with pytest.raises(GeometryError, match="is no surface"):
+    with pytest.raises(GeometryError, match="is not a surface"):
         geometry.voxelise(rock, 1e-3)
 
 

@@ -156,7 +156,7 @@ def test_crops_are_as_large_as_fits_and_are_mirrored_along_the_force(rock):
     np.testing.assert_array_equal(lows[1], 0)
     np.testing.assert_array_equal(highs[2], [48, 44, 40])
     assert np.prod(np.subtract(highs[0], lows[0])) <= 0.16 * 48 * 44 * 40
-    with pytest.raises(InputError, match="no sample"):
+    with pytest.raises(InputError, match="too few for a sample"):
         crops(case, load_nodes(case)[0].header, 0.001, "x")
 
 
