@@ -127,7 +127,7 @@ def test_a_solid_that_is_gone_ends_the_course(dissolve):
         ({"lattice": {"walls": "half-way"}}, "lattice.walls is 'half-way' with .*: set lattice.walls = 'bouzidi'"),
         (
             {"run": {"frozen_after_s": 300.0, "steady_tolerance": None}},
-            "run.frozen_after_s is given, and the command freezes each flow",
+            "run.frozen_after_s is given, but the command freezes each flow",
         ),
         ({"compute": {"streaming": "aa"}}, "compute.streaming is 'aa'.*: set compute.streaming = 'pull'"),
         ({"species": [{**FRONT["species"][0], "bolus": {"start_s": 1.0}}]}, "takes the species as steady"),
