@@ -50,7 +50,7 @@ class _Flow(Section):
     title: str = ""
     """free text"""
     geometry: GeometrySection
-    """where fluid is"""
+    """domain of the flow"""
     openings: Annotated[tuple[OpeningSection, ...], Field(strict=False)] = ()
     """inlets and outlets"""
     walls: Annotated[tuple[WallSection, ...], Field(strict=False)] = ()
@@ -58,9 +58,9 @@ class _Flow(Section):
     fluid: FluidSection
     """density and viscosity"""
     flow: FlowSection = FlowSection()
-    """what drives the flow besides openings and walls"""
+    """driving forces of the flow besides openings and walls"""
     initial: InitialSection | None = None
-    """state that the flow starts from instead of rest"""
+    """initial state of the flow, instead of rest"""
 
 
 def _physics_key(module: ModuleType):
@@ -95,7 +95,7 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
     probes: Annotated[tuple[ProbeSection, ...], Field(strict=False)] = ()
     """points, lines and planes whose flow is recorded"""
     segments: Annotated[tuple[SegmentSection, ...], Field(strict=False)] = ()
-    """stretches of a vessel whose pressure drop is measured"""
+    """segments of a vessel whose pressure drop is measured"""
     wall_regions: Annotated[tuple[WallRegionSection, ...], Field(strict=False)] = ()
     """parts of the wall whose shear stress is summarised"""
 

@@ -53,9 +53,9 @@ class GeometrySection(Section):
     keep: Literal["openings", "largest", "all"] | None = None
     """connected parts to keep; without it: openings if there are any, else all"""
     periodic: Axes = ()
-    """axes along which the box repeats, with all that is drawn in it: ["x", "y"] or "xy"; else as the shape does"""
+    """axes along which the box repeats, with everything in it: ["x", "y"] or "xy"; else as the shape does"""
     options: Options = {}
-    """table handed to the reader or the shape generator"""
+    """options of the reader or the shape generator"""
 
     @classmethod
     def rules(cls, given):

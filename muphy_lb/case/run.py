@@ -37,7 +37,7 @@ class _Start(Section):
 
 
 class InitialSection(*key_classes("InitialKeys"), _Start):  # type: ignore[misc]  # bases are known at run time
-    """The state that the flow starts from instead of rest; openings rise from rest unless run.ramp_steps is 0."""
+    """The initial state of the flow, instead of rest; openings rise from rest unless run.ramp_steps is 0."""
 
     @classmethod
     def rules(cls, given):
@@ -84,11 +84,11 @@ class RunSection(Section):
     frozen_after_s: Positive | None = None
     """time [s] after which the flow is frozen and only species and age are advanced, for a flow that is then steady"""
     frozen_step_s: Positive | None = None
-    """longest time step [s] of what the flow carries from then on; it is as long as speeds, diffusivities and rates
-    allow, at most this, and a whole number of steps of the flow"""
+    """largest time step [s] of species and age in the frozen flow; the step is as long as speeds, diffusivities and
+    rates allow, at most this, and a multiple of that of the flow"""
     replayed_instants: Annotated[int, Field(ge=8, le=10_000)] | None = None
-    """of a flow that waveforms drive: number of instants at which the beat ahead of frozen_after_s is stored, to be
-    repeated from then on; it takes memory for three numbers a node and instant"""
+    """for a flow driven by waveforms: number of instants at which the beat before frozen_after_s is stored, to be
+    repeated from then on; needs memory for three numbers per node and instant"""
     ramp_steps: AtLeastZero = 200
     """steps over which the openings' values rise smoothly from rest; 0 = at once"""
     steady_tolerance: Annotated[Positive, Field(le=LARGEST_TOLERANCE)] | None = None
@@ -96,9 +96,9 @@ class RunSection(Section):
     steady_time_s also the change of flow rates that is still to come, with it that of the permeability; at most 0.1,
     usually 1e-3 or less"""
     steady_interval_steps: AtLeastOne = 200
-    """steps between two looks at the change"""
+    """steps between two evaluations of the change"""
     steady_time_s: Positive | None = None
-    """characteristic time [s]; without it the interval between two looks"""
+    """characteristic time [s]; without it the interval between two evaluations"""
     steady_watch: Monitored = Field(
         ("mean_speed", "flow_rates"), description=f"what is watched: {', '.join(MONITORED)}"
     )
@@ -157,17 +157,17 @@ class ComputeSection(Section):
     longest = MappingProxyType({"rank_speeds": 100_000})
 
     backend: Annotated[str, OneOf("muphy_lb.backends", "BACKENDS", ("auto",))] = "auto"
-    """what runs the kernels"""
+    """device that runs the kernels"""
     precision: Annotated[str, OneOf("muphy_lb.base.precision", "PRECISIONS")] = "fp32"
     """type of the stored populations; fp16 is computed with in fp32"""
     streaming: Annotated[str, OneOf("muphy_lb.domain.streaming", "STREAMINGS")] = "pull"
     """gather before or scatter after the collision, or in place, which takes half the memory"""
     order: Annotated[str, OneOf("muphy_lb.domain.local", "ORDERS")] = "lexicographic"
-    """how a rank runs through its nodes"""
+    """order of the nodes of a rank"""
     transport: Annotated[str, OneOf("muphy_lb.parallel.choice", "TRANSPORTS")] = "auto"
     """how GPUs of different ranks exchange halos; auto takes the fastest that works"""
     partition: str = "auto"
-    """how nodes are shared among ranks: a method, a stored partitioning, or auto, the shortest predicted step"""
+    """distribution of the nodes among ranks: a method, a stored partitioning, or auto, the shortest predicted step"""
     rank_speeds: Speeds = ()
     """relative speeds of the ranks, by which nodes are shared; empty if they are equal"""
     rebalance: Annotated[float, AfterValidator(_zero_or_more_than_1)] = 1.3

@@ -57,7 +57,7 @@ class ParameterSection(Section):
     values: Annotated[tuple[Any, ...], Field(strict=False)] | None = None
     """list of equally likely values: numbers, texts such as names of files, or lists"""
     measured: str | None = None
-    """CSV file with a heading and measured values, of which the distribution is that of the sample"""
+    """CSV file with a heading and measured values, whose empirical distribution is used"""
     column: str | None = None
     """heading of the column of the CSV file; without it the name of the parameter"""
     blocks: Annotated[tuple[AtLeastOne, ...], Field(strict=False)] | None = None
@@ -123,7 +123,7 @@ class StudySection(Section):
     parameters: Annotated[tuple[ParameterSection, ...], Field(strict=False)]
     """the uncertain values"""
     correlations: Annotated[tuple[CorrelationSection, ...], Field(strict=False)] = ()
-    """parameters that go together"""
+    """correlations between the parameters"""
     sampler: Literal["latin-hypercube", "sobol", "random", "factorial", "list"] = "latin-hypercube"
     """latin-hypercube; sobol: the pairs of points of Saltelli, for sensitivity indices; random: independent points;
     factorial: all combinations; list: the first values of all parameters, the second ones, and so on"""
@@ -131,12 +131,13 @@ class StudySection(Section):
     """points of latin-hypercube and random; base points of sobol, a power of 2: of these each is run as often as there
     are parameters, and twice more"""
     levels: Annotated[int, Field(ge=2, le=100)] = 3
-    """factorial: values taken of a distribution that is no list"""
+    """factorial: number of values taken from a distribution that is not a list"""
     seed: AtLeastZero = 0
     """of random numbers; with the same one the members are the same"""
     grids: Annotated[tuple[Positive, ...], Field(strict=False)] = ()
     """three ascending numbers of voxels along an edge over that of the case, 1 among them, such as [0.5, 0.7, 1] or
-    [1, 1.5, 2]: the middle of all distributions is run on these grids, which tell what the grid adds to the bands"""
+    [1, 1.5, 2]: the middle of all distributions is run on these grids, to estimate the error of the grid in the
+    answers"""
     coarse: Annotated[Positive, Field(lt=1.0)] | None = None
     """voxels along an edge over that of the case, such as 0.5: all points of the sampler random are run on this grid,
     too, and with coarse_samples the mean is corrected by them (control variates)"""
@@ -146,8 +147,8 @@ class StudySection(Section):
     """dotted names of answers as in summary.json, such as openings.outlet.flow_rate_m3_s; * stands for any letters.
     Without it all numbers that differ between members"""
     pack: Annotated[int, Field(ge=0, le=112)] = 0
-    """most members that one launch steps together, side by side, where they have the time step, the fluid and the run
-    in common; 0 for one after another. Steady flows are then judged by the flow rates of openings alone"""
+    """largest number of members that one launch advances together, side by side, if they have the same time step, fluid
+    and run; 0 for one after another. Steady flows are then judged by the flow rates of openings alone"""
     start: str | None = None
     """folder of a run or of Simulation.save whose flow all members continue from; they have its nodes and time step"""
     keep_files: bool = False

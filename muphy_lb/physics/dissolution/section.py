@@ -23,8 +23,8 @@ class DissolutionSection(Section):
     species: str
     """the species whose flux through the wall moves it"""
     role: Literal["reactant", "product"]
-    """reactant: what the wall takes up dissolves it, as an acid does; product: what it gives off, as a salt does, and
-    what it takes up makes it grow"""
+    """reactant: uptake at the wall dissolves it, as an acid does; product: it dissolves by release, as a salt does, and
+    grows by uptake"""
     molar_volume_m3: Positive
     """volume of solid [m3] for each unit m3 of the species (m3/mol, where its unit is mol/m3)"""
     end_s: Positive

@@ -28,7 +28,7 @@ class BolusSection(Section):
     start_s: NotNegative = 0.0
     """time [s] at which it begins"""
     length_s: Positive | None = None
-    """how long it lasts [s]; without it for good, a step"""
+    """duration [s]; without it unlimited, a step"""
     file: str | None = None
     """CSV table instead, relative to the folder of the case file: a line of headings, then time [s], factor; straight
     between the rows, as in the first and last before and behind them"""
@@ -56,15 +56,15 @@ class SpeciesSection(Section):
     initial_file: str | None = None
     """value at every node at the start instead, a field of the species' name as in initial.velocity_file"""
     decay_per_s: NotNegative = 0.0
-    """share that decays [1/s]"""
+    """rate of decay [1/s]"""
     production: float = 0.0
-    """gain everywhere [unit/s]"""
+    """uniform source [unit/s]"""
     length_m: Positive | None = None
     """length [m] of the Sherwood numbers of walls"""
     waveform: WaveformSection | None = None
     """factor of its values at openings over time, which repeats itself"""
     bolus: BolusSection | None = None
-    """when it enters, if not all the time"""
+    """time at which it enters, if not always"""
     rate: str | None = None
     """rate law [unit/s]: numbers, names of species and of rates, + - * / **, exp, sqrt, min, max"""
     rates: dict[str, float] = {}

@@ -36,9 +36,9 @@ class ThermalSection(Section):
     length_m: Positive | None = None
     """length [m] of Rayleigh and Nusselt numbers"""
     energy_coupling: float = 0.0
-    """share that the equilibrium energy has of the temperature over the largest difference of walls (TheLMA: 1)"""
+    """share of the temperature, over the largest difference of walls, in the equilibrium energy (TheLMA: 1)"""
     method: Annotated[str, OneOf("muphy_lb.physics.thermal.model", "METHODS")] = "finite-differences"
-    """how the temperature advances: faster, or so that what enters is exactly what is gained"""
+    """scheme for the temperature: finite differences are faster, populations conserve heat exactly"""
 
     @classmethod
     def rules(cls, given):

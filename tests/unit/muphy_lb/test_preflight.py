@@ -360,7 +360,9 @@ def test_info_counts_what_a_processor_computes(monkeypatch, physics, time, mflup
 
 def test_how_long_a_gpu_takes_is_not_told_without_one(monkeypatch):
     monkeypatch.setattr("muphy_lb.backends.count_gpus", lambda: 0)
-    assert "the time cannot be estimated here: backend 'cuda'" in duration(make_case(compute={"backend": "cuda"}), 10, 10, 1, 100.0)
+    assert "the time cannot be estimated here: backend 'cuda'" in duration(
+        make_case(compute={"backend": "cuda"}), 10, 10, 1, 100.0
+    )
 
 
 def test_description_ends_with_the_warnings():
