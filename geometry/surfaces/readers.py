@@ -340,7 +340,7 @@ def _binary(path, content: bytes, n_stated: int) -> StoredSurface:
             " header is wrong, or it is not an .stl file; write it again (MeshLab, Blender)"
         )
     facets = np.frombuffer(content, FACET_TYPE, n_stated, HEADER + COUNT)
-    notes = (f"{n_more} bytes behind the {n_stated} triangles of the file passed over",) if n_more else ()
+    notes = (f"{n_more} bytes after the {n_stated} triangles of the file are ignored",) if n_more else ()
     return _of_corners(facets["corners"], notes)
 
 

@@ -33,7 +33,7 @@ from muphy_lb.run.solver import Solver
 from tests.fuzz.limited import LIMIT_MIB, REFUSED, run
 from tests.vessel import command, vessel, write_case
 
-PASSED_OVER = "passed over"
+PASSED_OVER = "skipped"
 GOOD = (PASSED_OVER, REFUSED)
 OUTPUT = {"checkpoint_every_steps": 10}
 QUICK = {"backend": "numpy"}

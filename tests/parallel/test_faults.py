@@ -287,5 +287,5 @@ def test_no_flipped_bit_changes_what_a_run_continues_from(stopped):
 def test_damaged_checkpoints_alone_are_refused(stopped):
     for path in checkpoints(stopped):
         somewhere_in_the_populations(path)
-    with pytest.raises(InputError, match=r"no valid checkpoint \(2 passed over\)"):
+    with pytest.raises(InputError, match=r"no valid checkpoint \(2 skipped\)"):
         newest(stopped / "checkpoints")

@@ -211,7 +211,7 @@ def test_every_dialect_of_a_format_gives_the_same_box(tmp_path, name):
     report = diagnose(surface)
     assert (report.n_triangles, report.is_closed) == (12, True)
     assert report.volume_m3 == pytest.approx(6.0)
-    assert mend(surface).notes == (("37 bytes behind the 12 triangles of the file passed over",) * ("bytes" in name))
+    assert mend(surface).notes == (("37 bytes after the 12 triangles of the file are ignored",) * ("bytes" in name))
 
 
 @pytest.mark.parametrize(
