@@ -1,4 +1,4 @@
-"""Limits: what an input may claim of the machine before it has shown that it is worth it. A header of thirty bytes may
+"""Limits: resources that an input may request before its content is verified. A header of thirty bytes may
 describe a box larger than any memory, a file of a few megabytes may inflate to gigabytes, and a name may lead to a
 device that never ends. Every reader and every shape asks here first."""
 

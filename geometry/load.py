@@ -252,7 +252,7 @@ class ImageLoader:
 
 
 def closed_surface(content: Surface, options: Mapping[str, Any]) -> Mended:
-    """A surface that is mended and moved as options of its reader say."""
+    """A surface, repaired and moved according to the options of its reader."""
     mended = close_roughly(content) if options.get("vote") else mend(content)
     return _split_moves(options)[0].surface(mended)
 

@@ -203,7 +203,7 @@ def voxelise(surface, spacing_m: float, unit: str | None = None, **options) -> G
         unit: unit of its coordinates; needed for files, metres for what is in memory.
         options: ``margin``, ``vote``, and steps of a preparation.
 
-    Raises GeometryError for a surface that cannot be mended, and for a voxel edge at which no voxel is inside.
+    Raises GeometryError for a surface that cannot be repaired, and for a voxel edge at which no voxel is inside.
     """
     given = {} if unit is None else {"unit": unit}
     geometry = read(surface, spacing_m=spacing_m, **given, **options)

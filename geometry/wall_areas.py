@@ -33,7 +33,7 @@ FLUID, UNKNOWN = 0, -1
 UNLABELLED, FIRST_LABELLED = 1, 2
 CHUNK = 1 << 16
 FACING = 0.5  # cosine to the mean normal around a link of the polygons that count
-LEAST_TURN = 0.006  # weight that keeps the change of the normal small where few polygons tell it
+LEAST_TURN = 0.006  # weight that keeps the change of the normal small where few polygons determine it
 
 
 def link_areas(nodes: NodeList, search: NeighbourSearch, node: np.ndarray) -> np.ndarray:

@@ -51,7 +51,7 @@ class Command(NamedTuple):
     text: str  #: one line for the help
     add_options: Callable[[argparse.ArgumentParser], None]  #: gives an argument parser the options
     execute: Callable  #: ``(options, say, communicator) -> exit code``; collective
-    is_long: bool = False  #: whether it takes seconds, or hours, before it has anything to tell
+    is_long: bool = False  #: whether it takes seconds, or hours, before its first output
 
 
 def main(arguments=None) -> int:
@@ -168,7 +168,7 @@ def resume(options, say, communicator) -> int:
 
 
 def _say_what_begins(what, say, communicator) -> None:
-    """The first line, at once: all that follows takes seconds, or minutes."""
+    """The first line, printed immediately, since the rest takes seconds or minutes."""
     n_ranks = "1 rank" if communicator.size == 1 else f"{communicator.size} ranks"
     say(f"muphy-lb {__version__} on {n_ranks}: {what}")
 

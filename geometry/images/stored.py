@@ -65,8 +65,8 @@ class Layout:
     dtype: np.dtype  #: their type
     shape: tuple[int, ...]  #: their counts, the last axis fastest
     said: str = "its header"  #: the words of the header that say so, for messages
-    #: called with the bytes that the file holds in their place, None if these were not counted; returns how to mend a
-    #: header that says less
+    #: called with the bytes that the file holds in their place, None if these were not counted; returns how to correct
+    #: a header that says less
     remedy: Callable[[int | None], str] = _correct_header
 
     @property

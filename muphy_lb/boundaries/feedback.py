@@ -51,7 +51,7 @@ class Feedback:
         beside: by number of an opening, what share of its outflow is added to the opening's own: ``{2: -0.5}`` takes
             off half of what leaves through opening 2.
         value: value of the opening at the start.
-        flow: number of the component of the state that holds the outflow of the step behind [m3/s]; it is told then.
+        flow: number of the component of the state that holds the outflow of the last step [m3/s]; it is reported then.
         every: steps between two updates, one of ``EVERY``.
 
     Raises ValueError: ``every`` is not one of these, or names or units and state differ in length.
@@ -192,7 +192,7 @@ class LumpedOutlet:
     start_pa: float  #: pressure at the start [Pa]
     every: int  #: steps between two updates
     beside: Mapping[int, float] = field(default_factory=dict)  #: as of :class:`~muphy_lb.boundaries.feedback.Feedback`
-    tells_modes: bool = True  #: whether the pressures of its compliances are told
+    tells_modes: bool = True  #: whether the pressures of its compliances are reported
     carries_waves: bool = False  #: whether it lets out waves that the stream carries along
 
     def feedback(self, area_m2: float, units: Units, cs2: float, conductance: float | None = None) -> Feedback:

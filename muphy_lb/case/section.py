@@ -322,7 +322,7 @@ class Section(BaseModel):
 @cache
 def _texts(section: type[Section]) -> dict[str, str]:
     """The texts under the keys of a class of sections, and under those that it inherits. They are read from its source
-    when they are told, since most runs need none."""
+    when they are shown, since most runs need none."""
     kinds = [kind for kind in reversed(section.__mro__) if issubclass(kind, Section) and kind is not Section]
     found = {name: text for kind in kinds for name, text in _texts_in(kind)}
     return {name: text for name, text in found.items() if name in section.model_fields}

@@ -1,6 +1,6 @@
 """The command ``muphy-lb doctor``: looks at all that the solver needs, and says what to install. It works where
 packages are missing that every other command needs. Under a launcher all ranks take part in the trials of the
-transports, and rank 0 speaks."""
+transports, and rank 0 reports."""
 
 import argparse
 import json

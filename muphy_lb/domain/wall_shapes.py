@@ -16,7 +16,7 @@ from muphy_lb.lattice import Lattice
 
 SMOOTHINGS, ALIKE = (3.0, 1.5), 0.985
 """Standard deviations [voxels] over which walls are smoothed before derivatives are taken: the wider one where both
-normals are alike, by cosine, so that neither corners nor the other side of a throat turn them."""
+normals are similar, by cosine, so that neither corners nor the other side of a throat turn them."""
 FACE, NEAR = 4, 8
 """Nodes on both sides of a concave corner that at least lie beside planes, and those whose normals are of these."""
 CHUNK = 1 << 20  # nodes looked at together

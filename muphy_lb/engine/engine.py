@@ -196,7 +196,7 @@ class Engine:
         per_node = any(np.size(value) > 1 for value in parameters.values())
 
         def stored(first, last):
-            # nodes in a row that start alike, as in a gas or at one depth, are computed once
+            # nodes in a row with equal initial values, as in a gas or at one depth, are computed once
             own = [values if values.shape[1] == 1 else values[:, first:last] for values in given]
             begins = np.arange(last - first) if per_node else _changes(own, last - first)
             rho, u, *pi = (values if values.shape[1] == 1 else values[:, begins] for values in own)

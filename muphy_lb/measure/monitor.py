@@ -38,7 +38,7 @@ class Monitor:
     keeps_checkpoints: bool = (
         False  #: whether the run writes a checkpoint if that is requested, and can continue from one
     )
-    told: str = ""  #: the outcome of the last change that was requested, as text
+    told: str = ""  #: outcome of the last requested change, as text
 
     def look(self, status: RunStatus) -> Request:
         """See the present step; the request is the same on every rank. During a pause it is called again and again,

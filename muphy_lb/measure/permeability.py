@@ -181,7 +181,7 @@ CREEPING = 1.0
 
 FEWEST_VOXELS = 5.0  # across a mean pore, below which half-way walls err by tens of percent
 GOOD_VOXELS = 10.0  # across a mean pore, below which k is some 5 to 40 percent too high
-OF_EDGES = 0.01  # share of the flow that passes where voxels touch at edges alone, beyond which it is told
+OF_EDGES = 0.01  # share of the flow that passes where voxels touch at edges alone, above which a warning is given
 WIDEST_PORE_M = 0.1  # mean pore of a rock or a packing, beyond which its unit is doubted
 FEWEST_PORES = 5.0  # mean pore sizes along the shortest edge of the box, below which it is hardly representative
 

@@ -100,7 +100,7 @@ class FlowPicture(Observer):
 
 
 def _prepare() -> None:
-    """Import beside the steps what draws, and ask helpers, if they are at work, for its kernels."""
+    """Import the drawing modules beside the steps, and request their kernels from helpers that are at work."""
     if helpers.are_at_work():
         from muphy_lb.output.pictures.projection import RAYS
 
@@ -109,7 +109,7 @@ def _prepare() -> None:
 
 
 def _import_drawing() -> None:
-    with suppress(ImportError):  # who draws tells what is missing
+    with suppress(ImportError):  # drawing reports what is missing
         importlib.import_module("muphy_lb.output.pictures.vessel")
 
 

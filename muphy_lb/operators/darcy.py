@@ -61,7 +61,7 @@ def drag_rates(
 
 
 def stress_share(gamma: np.ndarray, even_rate: np.ndarray, omega: float) -> np.ndarray:
-    """(n,) viscous stress at nodes of rates gamma and s+, over that which follows from omega: the moments tell that of
+    """(n,) viscous stress at nodes of rates gamma and s+, over that which follows from omega: the moments give that of
     differences between nodes, X times the slope of exact layers; 1 where there is no medium."""
     gamma, even_rate = (np.asarray(rate, dtype=np.float64) for rate in (gamma, even_rate))
     viscosity = (1.0 / omega - 0.5) / 3.0

@@ -89,7 +89,7 @@ def missing_package(error: ModuleNotFoundError) -> str:
 
 
 class KeptInterrupt:
-    """Context in which Ctrl-C is kept for later: until the ranks know each other, each would tell of it by itself."""
+    """Context in which Ctrl-C is kept for later: until the ranks are connected, each would report it separately."""
 
     _received = False
 

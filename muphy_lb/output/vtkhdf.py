@@ -84,7 +84,7 @@ class GrowingFile:
     """Base of a ``.vtkhdf`` file with all snapshots of a run; closed, hence readable, between two appends.
 
     The file comes into being with its first snapshot, whole or not at all: making its datasets changes HDF5's own
-    records in many places, and a crash in between would leave a file that nobody can open. Later snapshots only let it
+    records in many places, and a crash in between would leave a file that cannot be opened. Later snapshots only let it
     grow.
 
     Args:

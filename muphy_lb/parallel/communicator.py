@@ -24,12 +24,13 @@ from muphy_lb.base.errors import InputError, MuphyError
 
 # Any of these says that a launcher started this process as one of several ranks.
 LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
-# A failing rank lets lower ranks, which may have failed in the same way, speak first.
+# A failing rank lets lower ranks, which may have failed in the same way, report first.
 VOICE_DELAY_S = 1.0
 LAST_TURN = 3
-# Who is not the first to speak is ended in that time; else nobody has heard the first, and it speaks after all.
+# A rank that is not the first to report is ended in that time; otherwise the first report was lost, and it reports
+# after all.
 SILENCE_S = 5.0
-# A rank that is waited for in vain ends the others before that.
+# A rank that never arrives ends the others before that.
 PATIENCE_S = VOICE_DELAY_S * LAST_TURN + 2 * SILENCE_S
 # mpirun drops what a rank wrote just before it aborts.
 FORWARD_DELAY_S = 0.2
@@ -70,7 +71,7 @@ class KeptMessages:
 
 
 KEPT = weakref.WeakSet[KeptMessages]()
-"""Those whose requests are to be freed ahead of the end of MPI: MPICH tells each one that it finds then."""
+"""Those whose requests are to be freed ahead of the end of MPI: MPICH reports each one that it finds then."""
 
 
 def _free(mpi, requests: tuple) -> None:
@@ -242,7 +243,7 @@ class MpiCommunicator:
 
     def kept_messages(self, incoming: list[tuple], outgoing: list[tuple]) -> KeptMessages:
         """Messages that are sent again and again. ``incoming``, ``outgoing``: a contiguous array of host memory, the
-        other rank, and a number for each, which tells apart those between two ranks."""
+        other rank, and a number for each, which distinguishes those between two ranks."""
         world = self._world
         come = [world.Recv_init(array.view(np.uint8), rank, PIECE_TAG + k) for array, rank, k in incoming]
         go = [world.Send_init(array.view(np.uint8), rank, PIECE_TAG + k) for array, rank, k in outgoing]
@@ -384,7 +385,7 @@ def from_root(communicator, work: Callable):
 
 def wait_for_lower_ranks(communicator) -> None:
     """Called by a failing rank before its message: by then a lower rank with the same failure has ended all ranks. The
-    ranks from ``LAST_TURN`` on wait equally long; of those on one machine, the first speaks and ends the others."""
+    ranks from ``LAST_TURN`` on wait equally long; of those on one machine, the first reports and ends the others."""
     time.sleep(VOICE_DELAY_S * min(communicator.rank, LAST_TURN))
     if communicator.size > 1 and not _is_first_to_speak():
         time.sleep(SILENCE_S)

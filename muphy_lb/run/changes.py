@@ -2,7 +2,7 @@
 
 A case may change in the values that openings impose, in forces, and in the fluid; the time step, in which the state is
 measured, stays, whichever key of the case has set it. Where the loads of the ranks change as the flow does, they are
-watched, told, and balanced again.
+watched, reported, and balanced again.
 """
 
 import logging

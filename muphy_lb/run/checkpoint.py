@@ -183,7 +183,7 @@ def keep_only(paths: Sequence[Path], folder: Path) -> None:
 def geometry_of(checkpoint: Checkpoint | None, case: Case, communicator) -> DistributedGeometry:
     """The geometry of a case that is to continue from a checkpoint, given on rank 0; collective.
 
-    Its voxels tell whether it is the same, not the name and place of its file.
+    Its voxels determine whether it is the same, not the name and location of its file.
 
     Raises InputError: its voxels are others.
     """

@@ -274,7 +274,7 @@ def refuse_missing_files(case: Case, remedy: Callable[[Sequence[str]], str]) -> 
 def refuse_to_resume_other(folder: Path, case: Case) -> Checkpoint:
     """The newest whole checkpoint of a folder, which a case may continue as far as its keys say. Raises InputError: a
     key has another value, or there is no whole checkpoint."""
-    found = newest(folder / CHECKPOINTS, tell=LOG.debug)  # who reads its state tells of those that are skipped
+    found = newest(folder / CHECKPOINTS, tell=LOG.debug)  # reading its state reports those that are skipped
     old, new = (tomllib.loads(text) for text in (found.case, case.to_toml(folder / CHECKPOINTS)))
     left_to_voxels = _left_to_voxels(old, new)
     for (section, key), what in BELONGING.items():

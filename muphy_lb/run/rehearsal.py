@@ -31,7 +31,7 @@ LOG = logging.getLogger(__name__)
 
 def rehearse(case: Case, header: GeometryHeader, backend: str, local_rank: int) -> None:
     """Ask the helpers for the kernels of a step of a case. Kernels that follow from the nodes are left for later, and
-    so are all of a case that cannot be computed, of which the run will tell. ``header``: of the geometry, with about as
+    so are all of a case that cannot be computed, which the run will report. ``header``: of the geometry, with about as
     many nodes as the rank will have; ``local_rank``: whose device to use."""
     problem = None
     try:

@@ -178,7 +178,7 @@ class Solver(Preparation):
         is_laid_out = self._regime(numerics, conditions) == self._regime(self.numerics, self.conditions)
         is_laid_out &= case.flow == self.case.flow  # the body force is a number in the kernels' parameters
         record = None if is_laid_out else self.state.record()
-        if is_laid_out:  # what is told stays that of the step that was made
+        if is_laid_out:  # results stay those of the last step
             self.state.keep_measures()
         self.case, self.numerics, self.conditions = case, numerics, conditions
         if record is not None:

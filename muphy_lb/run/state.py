@@ -174,7 +174,7 @@ class State:
         return stress.record() if stress else {}
 
     def keep_measures(self) -> None:
-        """Measure what is told of the present step, before conditions change; collective."""
+        """Measure the results of the present step, before conditions change; collective."""
         self.forces_record()
         self.stress_record()
         if self._flow.header.openings:

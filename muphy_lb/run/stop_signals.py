@@ -17,8 +17,8 @@ INTERRUPTED = "interrupted"
 class StopSignals:
     """Context in which stop signals set ``received`` instead of ending the process; ``nohup`` keeps SIGHUP ignored.
 
-    A signal is obeyed at a look at the flow, of which the user is told during set-up; a second Ctrl-C does not wait
-    then. Commands of many flows never leave their set-up.
+    A signal is obeyed at a look at the flow, which is announced to the user during set-up; a second Ctrl-C does not
+    wait then. Commands of many flows never leave their set-up.
     """
 
     received = 0

@@ -154,7 +154,7 @@ def _coronary(given: CoronarySection) -> tuple[Impedance, ImposedPressure]:
 
 WOMERSLEY = "womersley"
 NEGLIGIBLE = 1e-6
-"""Share of a waveform's range that its harmonics may leave without its being told: a series leaves rounding."""
+"""Share of a waveform's range that its harmonics may leave without a warning: a series leaves rounding."""
 
 
 def pulsatile_profiles(

@@ -215,7 +215,7 @@ def remedy_for_name(name: str, there: list[str], place: str) -> str:
 
 def _with_labels(case: Case, labels: Mapping[str, int]) -> dict:
     """The options of the geometry, with further values of the image that are fluid. Raises InputError: its fluid is
-    not told by values."""
+    not given by values."""
     options = dict(case.geometry.options)
     if not labels:
         return options

@@ -83,8 +83,8 @@ class Course:
     communicator: object
 
     def settled(self, surface: Surface | Any, is_first: bool) -> Settled | Any:
-        """The steady state around a surface, given and told on rank 0, True elsewhere; None if a signal asked to stop.
-        Collective."""
+        """The steady state around a surface, given and returned on rank 0, True elsewhere; None if a signal asked to
+        stop. Collective."""
         with _quiet(not is_first):
             found, backend = self._settled(surface, is_first)
         gc.collect()  # engines, launches and recorded steps hold themselves in cycles
@@ -168,7 +168,7 @@ def _mid_step(surface: Surface, flux: float, step_s: float) -> float:
 
 @contextmanager
 def _quiet(is_quiet: bool) -> Iterator[None]:
-    """Context in which nothing but warnings is logged: each surface would tell the same."""
+    """Context in which only warnings are logged, since each surface would log the same."""
     logger = logging.getLogger("muphy_lb")
     level = logger.level
     logger.setLevel(logging.WARNING if is_quiet else level)

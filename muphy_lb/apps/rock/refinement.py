@@ -96,8 +96,8 @@ def largest_share(case: Case, n_nodes: int, n_voxels: int, communicator, memory_
 
 def crops(case: Case, header: GeometryHeader, share: float, force_axis: str) -> tuple[Case, ...]:
     """Cubic parts of a case, of which each has at most ``share`` of the nodes; closed at their sides, mirrored along
-    the force unless reservoirs are at its ends. Raises InputError: they would be too small to be told from a single
-    pore."""
+    the force unless reservoirs are at its ends. Raises InputError: they would be too small to be distinguished from a
+    single pore."""
     options = dict(case.geometry.options)
     low, size = _image_box(options, header, case)
     is_thick = size > 1  # of a plane image, parts have its only layer

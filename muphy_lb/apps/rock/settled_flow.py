@@ -122,7 +122,7 @@ COARSE = "fp16"  # precision in which the change of a short step may be lost in 
 class Flow:
     """A settled flow through a rock."""
 
-    permeability: Permeability  #: what it tells
+    permeability: Permeability  #: results
     ended: str  #: why it ended
     settled: bool  #: whether k settled
     steps: int  #: after how many steps

@@ -21,7 +21,7 @@ from muphy_lb.case.case import Case
 SAFETY, SAFETY_OF_NOISE = 1.25, 3.0
 LEAST_ORDER, ORDER = 0.5, 2.0  # least reasonable order, and that of the lattice Boltzmann method, which walls may lower
 MARGIN = 0.1  # by which an observed order may lie above that of the method
-MOST_OBSERVED = 20.0  # told of orders beyond
+MOST_OBSERVED = 20.0  # largest order that is reported
 SAME = 1e-12
 
 

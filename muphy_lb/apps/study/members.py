@@ -204,7 +204,7 @@ def _read(path: Path) -> dict:
 
 def _newest_header(folder: Path) -> str:
     """Name and header, which has a checksum, of the newest checkpoint of a folder; empty without one that can be read,
-    which every member tells."""
+    which every member has."""
     newest = max(folder.glob(PATTERN), default=None)
     try:
         with open(newest or folder, "rb") as file:

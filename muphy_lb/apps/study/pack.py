@@ -36,7 +36,7 @@ class Ended:
     """The end of a member of a pack."""
 
     key: Any  #: of the member
-    reason: str  #: why it ended; empty where its flow became unstable, which it tells when it is run alone
+    reason: str  #: why it ended; empty where its flow became unstable, which is reported when it is run alone
     step: int  #: number of the last step
     taken: Taken  #: its state
     watch: Mapping[str, Any]  #: state of its criterion

@@ -72,7 +72,7 @@ def _load_compiler(of_device: tuple[int, int]) -> None:
 
 
 def _shift(values, by):
-    """A kernel that nobody launches."""
+    """A kernel that is never launched."""
     n = cuda.grid(1)
     if n < values.size:
         values[n] += by[0]
@@ -86,7 +86,7 @@ def folder() -> Path:
 
 def surroundings() -> str:
     """The surroundings on which machine code depends beside the function. Raises NoDigestError: a library that compiles
-    is not where it can be told from others."""
+    is not where it can be distinguished from others."""
     return "\n".join((numbas_surroundings(), version("numba-cuda"), *map(_place_and_size, COMPILERS)))
 
 

@@ -91,7 +91,7 @@ def surroundings() -> str:
 @cache
 def _symbols_are_unique() -> bool:
     """Let the numbers that Numba gives to functions, and puts into the names of their machine code, differ between
-    processes: else a kernel from a file could bear the name of another one that is compiled here."""
+    processes: else a kernel from a file could have the name of another one that is compiled here."""
     first = _number_anew()
     os.register_at_fork(after_in_child=_number_anew)
     return FunctionIdentity.from_function(_number_anew).unique_id == first

@@ -22,7 +22,7 @@ def main() -> None:
         try:
             with suppress(TakenError):
                 _do(pickle.loads(job))
-        except Exception:  # the other process compiles the kernel, and tells what is wrong with it
+        except Exception:  # the other process compiles the kernel and reports the error
             traceback.print_exc()
         _answer(answers)
 

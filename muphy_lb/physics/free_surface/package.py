@@ -135,7 +135,8 @@ class FreeSurface(Physics):
         return Bubbles(law, section, OpenGas(section, self._header), real, n_nodes, self._is_hydrostatic, spheres)
 
     def _sphere(self, number: int, section, gas: SpheresRegion) -> GasSphere:
-        """A sphere of gas with its pressure at the start. Raises InputError: the lattice does not bear it."""
+        """A sphere of gas with its pressure at the start. Raises InputError: the pressure is beyond the limits of the
+        lattice."""
         centre, radius, change = gas.centres[number], float(gas.radii[number]), None
         if section.pressure_pa is not None:
             beyond_pa = section.pressure_pa - self._case.free_surface.bubbles.pressure_pa

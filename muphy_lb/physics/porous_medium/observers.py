@@ -49,7 +49,7 @@ def _range(low: float, high: float) -> str:
 
 
 class PorousRecord(Observer):
-    """Tells every part at the end. ``told``: what is known of each of them beforehand."""
+    """Reports every part at the end. ``told``: what is known of each beforehand."""
 
     name = KEY
 

@@ -145,7 +145,7 @@ class SpeciesTold:
 
     def transfer(self, fluxes_si: Mapping[str, float]) -> dict[str, dict]:
         """For each wall, from what enters through it: its area, the mean flux over it, the mean value at it where the
-        condition tells this, and the Sherwood number, flux times length over diffusivity and the difference between
+        condition gives this, and the Sherwood number, flux times length over diffusivity and the difference between
         that value and the mean of the fluid by speed; on rank 0, collective."""
         view, spacing_m = self._view, self._view.units.spacing_m
         values, velocity = view.model_field(self.scalar.name), view.velocity_m_s()

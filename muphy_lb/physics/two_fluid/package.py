@@ -71,8 +71,8 @@ is not warned of, and of that advised."""
 RELAXATION_TIMES = 0.502, 10.0
 """Between which both fluids must have theirs."""
 NARROW_SHARE = 0.1
-"""Share of the nodes in pores without room for an interface, above which it is told; packs of spheres of a radius of
-8 voxels have 0.04."""
+"""Share of the nodes in pores without room for an interface, above which a warning is given; packs of spheres of a
+radius of 8 voxels have 0.04."""
 LEAST_RADIUS = 6.0
 """Radius of drops [voxels] below which they are nowhere pure."""
 RATIOS = 1.0 / 340.0, 340.0

@@ -129,7 +129,7 @@ def tilt_warnings(header: GeometryHeader, conditions: Sequence[Condition], frame
             )
 
 
-SLOW_SHARE = 1e-3  # error from which a weak drive is told
+SLOW_SHARE = 1e-3  # error from which a weak drive gives a warning
 SLOWEST = 1.0 / (SUM_SCALE * SLOW_SHARE)  # velocity [voxels a step] below which whole numbers of a link are that coarse
 MOST_TILT_DEG = 40.0
 ALONG = 1e-3  # share of the acceleration in the plane of an opening that counts: normals have a few digits

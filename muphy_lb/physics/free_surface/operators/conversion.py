@@ -283,7 +283,7 @@ def _is_dry(cell, share):
 
 
 def _borne(neighbours, n, lattice, parameters):
-    """(m,) mass that dry cells bear for the shores beside them."""
+    """(m,) mass that dry cells owe to the shores beside them."""
     found = np.zeros(n.shape)
     for k, beside in enumerate(neighbours):
         is_owing = parameters[CELL][beside] & SHORE == SHORE

@@ -8,7 +8,7 @@ cell
 fills, and the error of the curvature with it: extrapolated in full, that drags the surface, and drops in space lost
 their oscillation 1.3 to 1.45 times too fast. So the change counts in proportion to the mean cross-section of what the
 plane cuts off, up to ``WIDE``, which level layers always have; with a contact angle it counts in full. Where the
-neighbours tell no more than a range of it, at the ends of steep columns along walls, the surface has the density of the
+neighbours give only a range of it, at the ends of steep columns along walls, the surface has the density of the
 liquid in the cell, within that range, which the exchange knows.
 
 It is found by a stage of its own: it needs fillings alone, so that more cells than in the exchange are at work at once

@@ -94,7 +94,7 @@ def read_extxyz_particles(path, units: FileUnits, frame: int = 0, velocities: bo
         frame: its number from 0 on; negative ones count from the end.
 
     Raises GeometryError: there is no such file, or not enough memory; InputError: a frame that is not there or not
-    whole, columns other than ``Properties`` says, units that nobody states; and as :class:`ParticleTable` does.
+    whole, columns other than ``Properties`` says, units that are stated nowhere; and as :class:`ParticleTable` does.
     """
     lines = numbered_lines(path)
     count = _skip_to(path, lines, _from_start(path, frame))

@@ -132,7 +132,7 @@ class FileUnits:
 
     def agreed(self, stated: "FileUnits", path) -> "FileUnits":
         """These units, as the caller gives them, with what a file states of its own where the caller is silent. Raises
-        InputError: both speak and differ."""
+        InputError: both are given and differ."""
         pairs = {"length_unit_m": (self.length_m, stated.length_m), "time_unit_s": (self.time_s, stated.time_s)}
         for name, (given, own) in pairs.items():
             if given is not None and own is not None and not np.isclose(given, own, rtol=1e-9, atol=0.0):
