@@ -67,8 +67,8 @@ class Ahead:
             load_helpers(*self.on)
 
     def seen(self, header: GeometryHeader) -> None:
-        """The first header is known, with about as many nodes as there are: helpers at work compile the kernels of a
-        step."""
+        """Start the compilation by helpers of the kernels of a step, once the first header, with an approximate number
+        of nodes, is known."""
         if helpers.are_at_work() and not self._has_seen:
             self._has_seen = True
             from muphy_lb.run.rehearsal import rehearse
@@ -143,7 +143,7 @@ class Solver(Preparation):
 
     @property
     def collision_name(self) -> str:
-        """The collision operator, with all that is put into it."""
+        """Name of the collision operator with all wrappers."""
         return self.engine.model.collision.name
 
     @property
@@ -233,17 +233,17 @@ class Solver(Preparation):
         return n_updates
 
     def is_due(self, every: int) -> bool:
-        """Whether what happens every so many steps does behind the present one: if its turn came in it."""
+        """Whether an action with an interval of steps is due after the present step."""
         return self.step_number % every < self.stride
 
     @property
     def _lengthens_at(self) -> float:
-        """Step behind which what the flow carries takes steps of its own, if they have not been chosen."""
+        """Step after which the scalars of the frozen flow take steps of their own, if these have not been chosen."""
         is_plain = self.case.run.frozen_step_s is None and self.stride == 1 and self.beat is None
         return inf if is_plain or self._has_stride else self.frozen_from
 
     def _lengthen_steps(self) -> None:
-        """Choose the steps of what the frozen flow carries, and continue with them."""
+        """Choose the steps of the scalars in the frozen flow, and continue with them."""
         max_speed, longest_s = self.health().max_speed, self.case.run.frozen_step_s or 0.0
         fastest_s = inf
         if self.beat:

@@ -1,4 +1,4 @@
-"""State: the populations, fields and particles of a flow, and all else that its next step follows from."""
+"""State: the populations, fields and particles of a flow, and all other data from which its next step follows."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -78,7 +78,7 @@ class State:
         return self._flow.engine  # another one after a move of nodes
 
     def release(self) -> None:
-        """Let go of the engine and of the nodes of this rank, which are to be others."""
+        """Release the engine and the nodes of this rank, before these change."""
         for name in ("gather", "_neighbours", "_gradient"):
             self.__dict__.pop(name, None)
         self.walls.begin_anew()
@@ -244,7 +244,7 @@ class State:
         self._flow.upload_schedule()
 
     def _moved(self, row: np.ndarray, gather: NodeGather) -> np.ndarray:
-        """Values of the nodes of this rank, of those of its nodes of before."""
+        """Values of the nodes of this rank, from those of its former nodes."""
         return self.gather.scatter(gather.collect(row), row.dtype)
 
     def _forget_measures(self) -> None:
@@ -329,7 +329,7 @@ def _left(states: Mapping[str, list[float]], own: Mapping[str, list[float]]) -> 
 
 
 def _problem(what: str, values, n_nodes: int, n_components: int) -> str | None:
-    """The reason to refuse values that a user hands in, on rank 0."""
+    """Reason to refuse values given by a user, on rank 0."""
     one, many = ((), (n_nodes,)) if n_components == 1 else ((n_components,), (n_nodes, n_components))
     try:
         array = np.asarray(values, dtype=np.float64)
