@@ -65,7 +65,7 @@ def _join(first_of, nodes, beside, kind):
 
 @njit(cache=True)
 def _settle(first_of):
-    """Let every node know the first one of its component."""
+    """Set the first node of the component of every node."""
     for node in range(first_of.size):
         first_of[node] = first_of[first_of[node]]
 

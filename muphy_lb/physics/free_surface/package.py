@@ -119,12 +119,12 @@ class FreeSurface(Physics):
         return "the box of voxels is ({}) to ({}) m, and some of them may be solid".format(*ends)
 
     def _shorter(self, deviation: float) -> str:
-        """The longest time step with which a deviation of the density, which goes with its square, is allowed."""
+        """Largest time step at which a deviation of the density, which scales with its square, is allowed."""
         longest_s = self._units.time_step_s * float(np.sqrt(LARGEST_DEVIATION / deviation))
         return f"lattice.time_step_s = {0.99 * longest_s:.3g}"
 
     def _bubbles(self, case, gas: SpheresRegion | None) -> Bubbles | None:
-        """The bubbles that the case asks for; ``gas``: the spheres among them."""
+        """The bubbles of the case; ``gas``: the spheres among them."""
         section = case.free_surface.bubbles
         if section is None:
             return None
@@ -215,7 +215,7 @@ class FreeSurface(Physics):
         return initial_fields(cell, filled, self.initial_flow(view)[0])
 
     def describe(self) -> str:
-        """Gas pressure, surface tension, and what a fall through the height of the liquid comes to, as text."""
+        """Gas pressure, surface tension, and speed of a fall through the height of the liquid, as text."""
         tension = f", surface tension {self.tension:.4g} in lattice units" if self.tension else ""
         text = f"free surface: gas at density {1.0 + self.gas_deviation:.6g}{tension}"
         if self.contact_angle_deg is not None:
@@ -231,14 +231,14 @@ class FreeSurface(Physics):
         )
 
     def warnings(self) -> tuple[str, ...]:
-        """Surface tension that the collision does not keep stable at this viscosity, falls that are too fast for the
-        lattice or not resolved by its voxels, and liquid that leaves no gas."""
+        """Warnings of surface tension that is unstable with the collision at this viscosity, of falls that are too fast
+        for the lattice or not resolved by its voxels, and of liquid that leaves no gas."""
         falls = fall_warnings(self._case, self._units, self._fall_speed)
         full = (NO_GAS,) if self._has_no_gas else ()
         return (*full, *tension_warnings(self._case, self.tension / self._viscosity**2), *falls)
 
     def sight(self):
-        """Upright against gravity, through the first gauge."""
+        """View with gravity pointing down, through the first gauge."""
         if self._up is None:
             return None
         from muphy_lb.output.pictures.cut import Sight
@@ -264,7 +264,7 @@ class FreeSurface(Physics):
 
 
 def _refuse(case, header: GeometryHeader) -> None:
-    """Raise InputError for what a free surface does not go with."""
+    """Raise InputError for settings that cannot be combined with a free surface."""
     if streaming_named(case.compute.streaming).stores_before_collision:
         raise InputError(
             f"compute.streaming is {case.compute.streaming!r} with [free_surface], which changes populations between"

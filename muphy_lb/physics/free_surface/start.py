@@ -138,7 +138,7 @@ class LevelRegion(Region):
         return _along(place, self.up) - self.height
 
     def depth(self, place, up):
-        """Depth of liquid at rest with the same pressure: the weight along the plane moves a film and presses not."""
+        """Depth of liquid at rest with the same pressure: the weight along the plane moves a film without pressure."""
         return (self.height - _along(place, self.up)) * self._along(up)
 
     def span(self, up):
@@ -340,7 +340,7 @@ class LiquidRegions:
         return [self._region(section) for section in self._case.free_surface.liquid]
 
     def fill_all(self) -> bool:
-        """Whether a box or level holds the whole geometry, so that no gas is left."""
+        """Whether a box or level contains the whole geometry, so that no gas is left."""
         corners = np.array([corner for corner in product(*zip(*self._ends(), strict=True))])
         convex = (region for region in self.all() if isinstance(region, BoxRegion | LevelRegion))
         return self.gas() is None and any((region.distance(corners) <= 0.0).all() for region in convex)
@@ -378,7 +378,7 @@ class LiquidRegions:
         return np.full(3, -0.5), np.array(self._header.shape[::-1]) - 0.5
 
     def _box(self, velocity: np.ndarray, low: np.ndarray, high: np.ndarray) -> BoxRegion:
-        """The intersection of a box with the geometry, which decides how deep it is; without one, the box."""
+        """Intersection of a box with the geometry, which determines its depth; the box if they do not intersect."""
         first, last = self._ends()
         if (low < last).all() and (high > first).all():
             low, high = np.maximum(low, first), np.minimum(high, last)
