@@ -42,12 +42,12 @@ _ENTERS, _LEAVES = INTERFACE | FILLED | NEEDED, INTERFACE | EMPTIED | NEEDED
 
 
 def _vanishes(cell):
-    """Whether a cell becomes gas; for integers or arrays of them."""
+    """Whether a cell becomes gas, of integers or arrays of them."""
     return (cell & (EMPTIED | NEEDED)) == EMPTIED
 
 
 def _loses(cell):
-    """Whether a cell stays interface while its plane may leave liquid beside it; for integers or arrays."""
+    """The same: stays interface, whose plane may leave liquid beside it."""
     return (cell & _LEAVES) == _LEAVES
 
 
@@ -57,17 +57,17 @@ def _fills(cell):
 
 
 def _is_full(cell):
-    """Whether a cell is liquid and does not become interface; for integers or arrays."""
+    """The same: is liquid, and does not become interface."""
     return (cell & (LIQUID | BARED)) == LIQUID
 
 
 def _is_gas(cell):
-    """Whether a cell is gas and stays gas; for integers or arrays."""
+    """The same: is gas, and stays so."""
     return cell == GAS
 
 
 def _is_giving(cell):
-    """Whether a cell passes its excess to neighbours."""
+    """Whether a cell hands on its excess."""
     return _fills(cell) | _vanishes(cell)
 
 
@@ -77,8 +77,7 @@ def _is_taking(cell):
 
 
 def _mark(neighbours, n, lattice, parameters):
-    """Marks of a step: gas beside filled cells becomes interface; emptied cells beside filled ones stay interface,
-    others turn the liquid beside them into interface."""
+    """Filled cells wet the gas beside them; emptied ones are needed beside filled ones, and else bare the liquid."""
     cell = parameters[CELL]
     own, has_filled = cell[n], _fills(cell[neighbours]).any(axis=0)
     own = np.where((own & EMPTIED != 0) & has_filled, own | NEEDED, own)
@@ -88,8 +87,7 @@ def _mark(neighbours, n, lattice, parameters):
 
 
 def _mark_columns(neighbours, n, lattice, parameters):
-    """Marks as of :func:`_mark`; cells that stay interface also turn the gas that the plane of a column at a wall
-    enters, and the liquid that it leaves."""
+    """The same; and needed ones turn the gas that the plane of a column at a wall enters, and the liquid it leaves."""
     _mark(neighbours, n, lattice, parameters)
     cell, share = parameters[CELL], parameters[FILL][n].astype(float)
     own, entered, left = cell[n], [], []
@@ -102,13 +100,13 @@ def _mark_columns(neighbours, n, lattice, parameters):
 
 
 def _wet(cell, nodes) -> None:
-    """Turn gas among the nodes into interface."""
+    """Gas among nodes becomes interface."""
     nodes = nodes.ravel()
     cell[nodes[cell[nodes] == GAS]] = WETTED
 
 
 def _bare(cell, nodes) -> None:
-    """Turn liquid among the nodes into interface."""
+    """Liquid among nodes becomes interface."""
     nodes = np.unique(nodes)
     cell[nodes[_is_full(cell[nodes])]] |= BARED
 
@@ -285,7 +283,7 @@ def _is_dry(cell, share):
 
 
 def _borne(neighbours, n, lattice, parameters):
-    """(m,) mass that dry cells owe to the shores beside them."""
+    """(m,) mass that dry cells bear for the shores beside them."""
     found = np.zeros(n.shape)
     for k, beside in enumerate(neighbours):
         is_owing = parameters[CELL][beside] & SHORE == SHORE
@@ -310,8 +308,8 @@ def _borne_node(lattice, precision, jit, at):
 
 
 def _give(f, neighbours, n, lattice, parameters):
-    """Cells that turn give equal parts of their excess to the neighbours that will be interface, in ``fill``; without
-    such a neighbour they keep it, in ``mass``."""
+    """Cells that turn leave an equal part of what they have too much of to each neighbour that will be interface, in
+    ``fill``; without such a neighbour they keep it, in ``mass``."""
     cell, mass = parameters[CELL], parameters[MASS]
     held = mass[n] + _borne(neighbours, n, lattice, parameters)
     excess = np.where(_fills(cell[n]), held - (1.0 + added(f)), held)
@@ -347,20 +345,20 @@ def _give_node(lattice, precision, jit, at):
 
 
 def _gives_node(jit):
-    """Node function of ``_is_giving``."""
+    """The same as ``_is_giving``, of one cell."""
     vanishes, fills = jit(_vanishes), jit(_fills)
     return lambda cell: fills(cell) or vanishes(cell)
 
 
 def _takes_node(jit):
-    """Node function of ``_is_taking``."""
+    """The same as ``_is_taking``, of one cell."""
     gives = jit(_gives_node(jit))
     return lambda cell: cell & (WETTED | BARED) != 0 or (cell & INTERFACE != 0 and not gives(cell))
 
 
 def _take(f, neighbours, n, lattice, parameters):
-    """Cells that are interface after the step take the excess of their neighbours, one neighbour after the other;
-    former liquid cells keep their content."""
+    """Cells that are interface after the step take what their neighbours leave them, one neighbour after the other;
+    bared ones own what was in them."""
     cell, mass, fill = parameters[CELL], parameters[MASS], parameters[FILL]
     taking = _is_taking(cell[n])
     n, neighbours, density = n[taking], neighbours[:, taking], 1.0 + added(f)[taking]
