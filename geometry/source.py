@@ -257,7 +257,7 @@ def _checked(array: np.ndarray, options: Mapping) -> np.ndarray:
         )
     if array.dtype.kind not in "iub" and not (_has_threshold(options) and array.dtype.kind == "f"):
         raise GeometryError(
-            f"the array holds values of type {array.dtype}; allowed: integers, 0 where there is fluid, or truth values:"
+            f"the array holds values of type {array.dtype}; allowed: integers, 0 where there is fluid, or Booleans:"
             " give fluid_below, fluid_above or otsu for grey values, or compare them with a threshold first, as in"
             " image > 0.5 with fluid_value=True"
         )

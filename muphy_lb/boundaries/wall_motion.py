@@ -157,8 +157,8 @@ def _refuse_to_displace(name: str, motion: WallMotion, vectors: np.ndarray) -> N
     if np.abs(across).max(initial=0.0) > ALONG_ITSELF * np.linalg.norm(motion.velocity):
         raise InputError(
             f"walls.{name}: velocity_m_s leads through faces of this wall, where it would displace fluid that has"
-            " nowhere to go; here walls may only move along themselves: give a velocity along all its faces, or a"
-            " rotation_rad_s of a wall that is round"
+            " nowhere to go; here walls may only move along themselves: give a velocity along all its faces, or"
+            " rotation_rad_s for a round wall"
         )
 
 

@@ -416,5 +416,5 @@ def _warnings(reynolds: float, lengths: dict) -> tuple[str, ...]:
             " comes out 5 to 40 % too high; muphy-lb permeability --refine 1,2 tells by how much"
         )
     if lengths["box_in_pores"] < FEWEST_PORES:
-        texts.append(f"the box is {lengths['box_in_pores']:.3g} mean pores wide: hardly representative of a rock")
+        texts.append(f"the box is {lengths['box_in_pores']:.3g} mean pores wide, too few to represent a rock")
     return tuple(texts)

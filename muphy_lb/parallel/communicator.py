@@ -321,8 +321,8 @@ def _leave(communicator, given: list, process: int) -> None:
     code = given[0] if isinstance(given[0], int) and given[0] else 1
     wait_for_lower_ranks(communicator)
     sys.stderr.write(
-        f"muphy-lb: error: rank {communicator.rank} of {communicator.size} has come to the end of its script, others go"
-        " on; every rank makes every call, in the same order: all ranks end\n"
+        f"muphy-lb: error: rank {communicator.rank} of {communicator.size} has reached the end of its script, others"
+        " continue; every rank must make every call, in the same order: all ranks end\n"
     )
     communicator.abort(code)
 
@@ -343,8 +343,8 @@ def _check_launcher(size: int) -> None:
     n_tasks = int(os.environ.get("SLURM_STEP_NUM_TASKS") or os.environ.get("SLURM_NTASKS") or 1)
     if "SLURM_PROCID" in os.environ and n_tasks > 1 and size == 1:
         raise InputError(
-            f"SLURM has {n_tasks} tasks, but this MPI sees one rank: srun and the MPI of this Python do not know each"
-            " other; try srun --mpi=pmi2 or --mpi=pmix (srun --mpi=list), start the ranks with mpirun,"
+            f"SLURM has {n_tasks} tasks, but this MPI sees one rank: srun does not work with the MPI of this Python;"
+            " try srun --mpi=pmi2 or --mpi=pmix (srun --mpi=list), start the ranks with mpirun,"
             " or say srun -n 1 if one rank is meant"
         )
 

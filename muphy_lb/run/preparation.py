@@ -150,8 +150,8 @@ class Preparation:
         for each in kinds:
             if self.case.initial is not None and self.case.initial.consistent_pressure and each.sets_pressure:
                 raise InputError(
-                    f"the case has initial.consistent_pressure and [{each.name}], which says itself with which pressure"
-                    " the flow starts; remove consistent_pressure, or give initial.pressure_file instead"
+                    f"the case has initial.consistent_pressure and [{each.name}], which sets the initial pressure"
+                    " itself; remove consistent_pressure, or give initial.pressure_file instead"
                 )
 
     def _refuse_to_freeze(self) -> None:

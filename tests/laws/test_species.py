@@ -534,7 +534,7 @@ def test_a_run_ends_when_a_species_is_no_number(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("k * durg", "names 'durg', no species and no constant; did you mean 'drug'"),
+        ("k * durg", "names 'durg', which is neither a species nor a constant; did you mean 'drug'"),
         ("drug +", "is not an expression"),
         ("__import__('os')", "which is not allowed"),
         ("drug ** 0.5", "has the exponent 0.5"),

@@ -226,7 +226,7 @@ def test_a_rank_that_leaves_its_script_ends_those_that_would_wait_for_it(mpirun,
     done = mpirun(2, ["-c", LEAVING, code, others_go_on], timeout=SOON_S)
     assert done.returncode == expected
     if others_go_on:
-        assert "rank 1 of 2 has come to the end of its script" in done.stderr and done.stdout == ""
+        assert "rank 1 of 2 has reached the end of its script" in done.stderr and done.stdout == ""
     else:
         assert (done.stderr, done.stdout) == ("", "the end\n")
 

@@ -113,7 +113,7 @@ class _Reader(ast.NodeTransformer):
         known = [*self._species, *self._constants, *FUNCTIONS]
         hyphens = "; a name with - cannot stand in a law" if any("-" in name for name in known) else ""
         remedy = did_you_mean(node.id, known) + hyphens
-        raise InputError(f"{self._about} names {node.id!r}, no species and no constant; {remedy}")
+        raise InputError(f"{self._about} names {node.id!r}, which is neither a species nor a constant; {remedy}")
 
     def visit_Call(self, node):
         """Functions."""

@@ -442,8 +442,8 @@ def _entering(opening) -> float:
         )
     if opening.pressure_pa is None:
         raise InputError(
-            f"openings.{opening.name} has blocks_second, but no pressure_pa; a porous plate does not let a given flow"
-            " rate pass: give pressure_pa"
+            f"openings.{opening.name} has blocks_second, but no pressure_pa; a porous plate has no given flow rate:"
+            " give pressure_pa"
         )
     return PLATE
 
