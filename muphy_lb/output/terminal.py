@@ -29,7 +29,7 @@ COLOURS = {
 
 
 def is_redrawn(stream: TextIO | None = None) -> bool:
-    """Whether a stream (default: the output) goes to a terminal that shows colours and whose lines can be drawn again;
+    """Whether a stream (default: the output) goes to a terminal that shows colours and whose lines can be drawn anew;
     ``NO_COLOR``, ``TERM=dumb`` and an encoding without the signs of a bar say that it does not."""
     stream = stream or sys.stdout
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("", "dumb", "unknown"):
@@ -59,7 +59,7 @@ def coloured(text: str, stream: TextIO | None = None) -> str:
 
 
 def silence() -> None:
-    """Let what is printed from now on go nowhere: who read the output has gone, but the work continues."""
+    """Let what is printed from now on go nowhere: who read the output has gone, but the work goes on."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -89,7 +89,7 @@ def missing_package(error: ModuleNotFoundError) -> str:
 
 
 class KeptInterrupt:
-    """Context in which Ctrl-C is kept for later: until the ranks are connected, each would report it separately."""
+    """Context in which Ctrl-C is kept for later: until the ranks know each other, each would tell of it by itself."""
 
     _received = False
 
@@ -149,7 +149,7 @@ class ProgressBar:
 
     Args:
         first, last: steps between which it grows.
-        is_shown: whether there is one; None: on a terminal whose lines can be drawn again, and in a notebook.
+        is_shown: whether there is one; None: on a terminal whose lines can be drawn anew, and in a notebook.
         may_end_early: the run may end before its last step, so that the time that is left is at most the one shown.
     """
 

@@ -101,8 +101,8 @@ def refuse_other_periods(case: Case) -> None:
         ratio = periods[longest] / period_s
         if abs(ratio - round(ratio)) > PERIOD_ERROR * ratio:
             raise InputError(
-                f"{key} has a period of {period_s:.6g} s and {longest} one of {periods[longest]:.6g} s, which is not"
-                " a whole multiple of it: the flow would never repeat itself; give both the same period"
+                f"{key} has a period of {period_s:.6g} s and {longest} one of {periods[longest]:.6g} s, which is no"
+                " whole multiple of it: the flow would never repeat itself; give both the same period"
             )
 
 

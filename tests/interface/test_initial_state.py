@@ -271,7 +271,9 @@ def test_a_bad_velocity_from_python_is_refused(values, words):
 
 def test_a_free_surface_starts_with_a_pressure_of_its_own():
     surface = {"free_surface": {"liquid": [{"box_m": [[0.0, 0.0, 0.0], [8.0, 8.0, 1.0]]}]}}
-    with pytest.raises(InputError, match=r"initial.consistent_pressure and \[free_surface\], which sets the initial pressure itself"):
+    with pytest.raises(
+        InputError, match=r"initial.consistent_pressure and \[free_surface\], which sets the initial pressure itself"
+    ):
         Solver(case_of(initial={"velocity_m_s": [0.0] * 3, "consistent_pressure": True}, **surface))
     with pytest.raises(InputError, match=r"\[free_surface\] sets the initial pressure itself"):
         Solver(case_of(**surface)).set_pressure_pa(0.0)
