@@ -25,7 +25,7 @@ NAME_WORDS = "letters, digits, _ and -, a letter first, at most 100"
 
 #: How a file begins that stands for another one, which Git LFS has not fetched.
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-#: How a page of the web begins, in lower case: often what was downloaded in place of a file.
+#: How a web page begins, in lower case: often what was downloaded in place of a file.
 WEB_PAGES = (b"<!doctype html", b"<html")
 MAX_SHOWN = 60  # longest part of an input quoted in a message [characters]
 
@@ -59,7 +59,7 @@ def free_bytes() -> float:
 
 def regular_file(path) -> Path:
     """The path of a regular file; reading a pipe or a device may never end. Raises GeometryError: there is none,
-    or it is something else, also what stands in a file's place: a pointer of Git LFS, or a page of the web under
+    or it is something else, also what stands in a file's place: a pointer of Git LFS, or a web page under
     another ending."""
     try:
         mode = os.stat(path).st_mode
@@ -91,7 +91,7 @@ def _refuse_stand_in(path: Path) -> None:
         )
     if start.lower().startswith(WEB_PAGES) and path.suffix.lower() not in (".html", ".htm"):
         raise GeometryError(
-            f"cannot read {_shown_path(path)}: it is a page of the web (HTML), not the file itself; download the file"
+            f"cannot read {_shown_path(path)}: it is a web page (HTML), not the file itself; download the file"
             " again, signed in where that is needed"
         )
 

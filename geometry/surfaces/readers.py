@@ -352,8 +352,7 @@ def _text_corners(path, content: bytes) -> np.ndarray:
     if words != FACET_WORDS * n_facets:
         raise GeometryError(
             f"cannot read {path}: a facet does not have three vertices between facet and endfacet: the file is"
-            " truncated or"
-            " broken, or its facets are not triangles"
+            " truncated or broken, or its facets are not triangles"
         )
     try:
         corners = np.array(VERTICES.findall(text), dtype="S").astype(np.float64).reshape(-1, 3, 3)

@@ -91,7 +91,7 @@ class CsvSeries:
             if kept.is_dir() and not kept.is_symlink():
                 kept = kept.with_name(f"{kept.name}.{secrets.token_hex(4)}")
             os.replace(self.path, kept)
-        LOG.warning("%s %s; it is kept as %s, and a new file is begun", self.path, problem, kept)
+        LOG.warning("%s %s; it is kept as %s, and a new file is started", self.path, problem, kept)
 
 
 def read_series(path: str | os.PathLike) -> dict[str, np.ndarray]:

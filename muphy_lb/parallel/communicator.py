@@ -345,7 +345,7 @@ def _check_launcher(size: int) -> None:
         raise InputError(
             f"SLURM has {n_tasks} tasks, but this MPI sees one rank: srun does not work with the MPI of this Python;"
             " try srun --mpi=pmi2 or --mpi=pmix (srun --mpi=list), start the ranks with mpirun,"
-            " or say srun -n 1 if one rank is meant"
+            " or use srun -n 1 if one rank is meant"
         )
 
 

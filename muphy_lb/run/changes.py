@@ -311,7 +311,7 @@ class Rebalancing:
     def _tell(self, loads, found: float | None, seconds: float) -> None:
         if self._simulation.communicator.rank == 0:
             LOG.info(
-                "step %d: loads of the ranks %s (imbalance %.2f); nodes shared again: imbalance %.2f, after %.2f s",
+                "step %d: loads of the ranks %s (imbalance %.2f); nodes redistributed: imbalance %.2f, after %.2f s",
                 self._simulation.step_number,
                 ", ".join(f"{load:.4g}" for load in loads),
                 self.imbalance,

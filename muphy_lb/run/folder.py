@@ -238,7 +238,7 @@ def results_of_hours(folder: Path) -> str | None:
 def refuse_to_resume_nothing(folder: Path) -> None:
     """Refuse a folder without checkpoints. Raises InputError: it is none of a run, or the run left no checkpoint."""
     if not folder.is_dir():
-        raise InputError(f"{shown(str(folder))} is not a folder; give the output folder of the run that is to go on")
+        raise InputError(f"{shown(str(folder))} is not a folder; give the output folder of the run to continue")
     if not (folder / CASE_FILE).is_file():
         raise InputError(f"{folder} is not the output folder of a run: it has no {CASE_FILE}; give that of the run")
     if not any((folder / CHECKPOINTS).glob(PATTERN)):

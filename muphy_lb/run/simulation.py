@@ -193,8 +193,7 @@ class Simulation(Results):
         if self.case.run.periodic_tolerance is not None:
             raise InputError(
                 "run_until_steady: the case has run.periodic_tolerance, and a pulsating flow is never steady; call"
-                " run(),"
-                ' which ends when the flow is periodic, or change({"run.periodic_tolerance": None}) before'
+                ' run(), which ends when the flow is periodic, or change({"run.periodic_tolerance": None}) before'
             )
         tolerance, most = self._from_root(lambda: self._steadiness_asked_for(tolerance, steps))
         return self._run(self.step_number + most, SteadyState(self.core, tolerance=tolerance))

@@ -78,8 +78,7 @@ def open_socket(port: int) -> ServerSocket:
         listener.close()
         raise InputError(
             f"--view: port {port} of {LOOPBACK} is not available ({error.strerror}); give another one, or none for a"
-            " free"
-            " one"
+            " free one"
         ) from error
     return ServerSocket(listener, secrets.token_urlsafe(TOKEN_BYTES))
 

@@ -216,7 +216,7 @@ def test_what_diverges_is_refused(collision, kind, most, tmp_path):
     ("lattice", "number", "words"),
     [
         ({"collision": "trt"}, 25.0, None),
-        ({"collision": "trt"}, 40.0, "would drive 0.0296 m/s .* voxel is 17.8, .*above 16 .*reference_velocity_m_s"),
+        ({"collision": "trt"}, 40.0, "would drive 0.0296 m/s .* number is 17.8, .*above 16 .*reference_velocity_m_s"),
         ({"collision": "mrt"}, 40.0, "above 16 flow through openings"),
         ({"collision": "mrt", "reference_velocity_m_s": 0.02}, 40.0, None),
         ({"collision": "bgk"}, 150.0, None),
@@ -326,5 +326,5 @@ def test_slow_odd_moments_are_refused_where_they_diverge(lattice, is_refused):
     if not is_refused:
         resolved(0.085)
         return
-    with pytest.raises(InputError, match=r"voxel is 17.*above 16 .*set lattice.collision = 'recursive-regularised'"):
+    with pytest.raises(InputError, match=r"number is 17.*above 16 .*set lattice.collision = 'recursive-regularised'"):
         resolved(0.085)

@@ -174,8 +174,7 @@ def _earlier(folder: Path, case: Case, method: str, is_new: bool) -> tuple[dict 
         if has_checkpoint:
             raise InputError(
                 f"relative-permeability: {folder} holds checkpoints of another flow; give --overwrite to start"
-                " again, or"
-                " another output folder with -o"
+                " again, or another output folder with -o"
             )
         return None, False
     summary = read_table(folder / SUMMARY_FILE, json.loads)

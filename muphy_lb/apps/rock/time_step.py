@@ -59,7 +59,7 @@ def quick_flow(
         try:
             return settled_flow(quick, communicator, geometry, folder, desk, relay)
         except DivergedError as error:
-            desk.say(f"warning: with the shorter time step, {error}; begun again with that of the case")
+            desk.say(f"warning: with the shorter time step, {error}; started again with that of the case")
             from_root(communicator, lambda: forget_flow(folder))  # whose checkpoints hold the shorter time step
     return settled_flow(case, communicator, geometry, folder, desk, relay)
 

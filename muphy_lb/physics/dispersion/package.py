@@ -36,8 +36,7 @@ class Dispersion(ScalarPhysics):
         if header.openings:
             raise InputError(
                 "[dispersion] is a property of a flow in a periodic box, and the case has openings; leave one of the"
-                " two"
-                " out, or compute the residence times of a [[species]]"
+                " two out, or compute the residence times of a [[species]]"
             )
         section, self._axis = case.dispersion, AXES.index(case.dispersion.axis)
         dimension = lattice_named(case.lattice.name).dimension

@@ -204,8 +204,7 @@ def outlet_doubts(case: Case, nodes: GeometryHeader, frames, numerics: Numerics)
     if drop_pa < NO_DROP * inertia_pa:
         yield (
             f"the resistance behind {', '.join(steady)} drops {drop_pa:.3g} Pa at the flow of the case, which is"
-            " negligible beside"
-            f" {inertia_pa:.3g} Pa, its density times the square of its velocity: {CGS}"
+            f" negligible beside {inertia_pa:.3g} Pa, its density times the square of its velocity: {CGS}"
         )
     for name, network in found.items():
         for tau_s in (tau_s for _, tau_s in network.modes if LONG * duration_s < tau_s < math.inf):

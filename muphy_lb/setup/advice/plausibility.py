@@ -112,8 +112,7 @@ def slowness_warnings(case: Case, header: GeometryHeader, conditions: Sequence[C
     if 0.0 < force < math.prod(epsilon) / SLOW_SHARE and not driven:
         yield (
             f"the force changes the velocity by {force:.2g} voxels a step in every step, so little that rounding"
-            " errors of"
-            f" {case.compute.precision} hides the flow; {told}"
+            f" errors of {case.compute.precision} hide the flow; {told}"
         )
 
 

@@ -228,7 +228,7 @@ def test_every_dialect_of_a_format_gives_the_same_box(tmp_path, name):
         ("many.ply", ply("ascii").replace(b"face 6", b"face 9999"), "header says 9999 of element 'face'"),
         ("half.ply", ply("ascii").replace(b"4 0 2 3 1", b"4 0 2 3.5 1"), "not the number of a point"),
         ("pointer.stl", "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n", "with: git lfs pull"),
-        ("page.ply", "\n<!DOCTYPE HTML>\n<html>sign in</html>", "a page of the web"),
+        ("page.ply", "\n<!DOCTYPE HTML>\n<html>sign in</html>", "a web page"),
     ],
 )
 def test_what_is_odd_about_a_file_is_said(tmp_path, name, content, problem):

@@ -98,7 +98,7 @@ def test_a_flow_that_becomes_unstable_begins_anew_with_the_time_step_of_the_case
     monkeypatch.setattr(time_step, "settled_flow", unstable)
     said, steps = [], {"run": ROCK["run"] | {"steps": 40}, "output": {"checkpoint_every_steps": 20}}
     found = flow(nodes, tmp_path, said=said, **steps)
-    assert found.time_step_s == pytest.approx((1.0 / 6.0) * 1e-5**2 / 1e-6) and "begun again" in said[2]
+    assert found.time_step_s == pytest.approx((1.0 / 6.0) * 1e-5**2 / 1e-6) and "started again" in said[2]
     assert found.steps == 40
 
 
