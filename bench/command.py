@@ -116,7 +116,7 @@ def time_variants(job, options, say, communicator, threads=(None,)) -> list:
 
 
 def variants(options, compute):
-    """All combinations of the requested values; the case's where nothing is requested."""
+    """All combinations of the requested values, with those of the case where nothing is requested."""
     from muphy_lb.domain.local import ORDERS
     from muphy_lb.domain.streaming import STREAMINGS
 

@@ -90,7 +90,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One variant of a case, timed."""
+    """Timing of a variant of a case."""
 
     kernel: str  # velocity set and collision
     device: str
@@ -283,7 +283,7 @@ def head(title: str, measurement: Measurement) -> str:
 
 
 def row(m: Measurement) -> str:
-    """One line below HEADER."""
+    """Row below HEADER."""
     spread = f"({m.mflups_low:.4g}-{m.mflups_high:.4g})"
     return (
         f"{m.precision:<9} {m.streaming:<9} {m.order:<13} {m.mflups:>9.5g} {spread:>15} {m.bytes_per_update:>8.1f}"

@@ -58,7 +58,7 @@ def _timed(line: Sequence[str], environment: Mapping[str, str], summary: Path) -
 
 
 def _table(records: Sequence[dict]) -> str:
-    """Both starts side by side; of several ranks the longest time and the most memory."""
+    """Table of both starts side by side; of several ranks the longest time and the most memory."""
     lines = {f"{name} [s]": [max(record["phases_s"][name]) for record in records] for name in records[0]["phases_s"]}
     lines["from command to exit [s]"] = [record["command_s"] for record in records]
     lines["peak memory [MiB]"] = [max(record["peak_memory_mib"]) for record in records]

@@ -112,7 +112,7 @@ def _default(value) -> str:
 
 
 def _kind(spec: dict) -> str:
-    """What a key takes, in words."""
+    """What a key takes, as text."""
     if "anyOf" in spec:
         kinds = (_kind(one) for one in spec["anyOf"] if one.get("type") != "null")
         return " or ".join(dict.fromkeys(kinds))

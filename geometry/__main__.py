@@ -95,7 +95,7 @@ def _check_files(arguments: argparse.Namespace) -> None:
     if arguments.find_openings:
         return
     if arguments.output is None:
-        raise GeometryError(f"OUT{PREPARED} is missing; give it, or --find-openings to be told what the input is")
+        raise GeometryError(f"OUT{PREPARED} is missing; give it, or --find-openings to inspect the input")
     if arguments.toml or arguments.preview:
         raise GeometryError("--toml and --preview need --find-openings")
 
@@ -221,7 +221,7 @@ def _input_options(arguments: argparse.Namespace) -> dict[str, object]:
 
 
 def _with_new(options: dict[str, object], further: dict[str, object]) -> dict[str, object]:
-    """All options; GeometryError for one that is given twice."""
+    """Merged options. Raises GeometryError: an option is given twice."""
     for name in options.keys() & further.keys():
         raise GeometryError(f"--shape-option {name} is given already, as {shown(options[name])}; give it once")
     return options | further
@@ -304,7 +304,7 @@ def _add_input_options(group) -> None:
     group.add_argument("--dtype", help=".raw: numpy type name, such as uint8 or '>u2'", **absent)
     group.add_argument("--header-bytes", type=int, metavar="N", help=".raw: bytes to skip, 0 if none", **absent)
     group.add_argument("--unit", help=f"length unit of the file: {UNIT_WORDS}", **absent)
-    votes = "surface that cannot be mended: voxels by votes along the three axes"
+    votes = "surface that cannot be mended: voxels by majority along the three axes"
     group.add_argument("--vote", action="store_true", help=votes, **absent)
     group.add_argument("--margin", type=int, metavar="N", help="surface: solid layers around its box", **absent)
     group.add_argument(

@@ -10,10 +10,8 @@ Recht, NIPS 2007). It is a function of the position alone, so it does not depend
 triangles.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from math import ceil, pi, sqrt
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +20,7 @@ from muphy_lb.geometry.images.rule import Noted
 from muphy_lb.geometry.implicit import ImplicitWall
 from muphy_lb.geometry.limits import ask_for_voxels, shown
 from muphy_lb.geometry.openings.find import ends_of_surface
-from muphy_lb.geometry.options import check_positive, check_whole, is_number
+from muphy_lb.geometry.options import check_positive, check_whole, field_names, is_number
 from muphy_lb.geometry.repeats import Axes
 from muphy_lb.geometry.surfaces.mend import Mended
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Voxels
@@ -87,13 +85,7 @@ class WallDisplacement:
         return found
 
 
-DISPLACEMENT_NAMES = tuple(field.name for field in fields(WallDisplacement))
-
-
-def split_displacement(options: Mapping[str, Any]) -> tuple[WallDisplacement, dict[str, Any]]:
-    """The displacement that some of the options define, and the remaining options."""
-    own = {name: value for name, value in options.items() if name in DISPLACEMENT_NAMES}
-    return WallDisplacement(**own), {name: value for name, value in options.items() if name not in own}
+DISPLACEMENT_NAMES = field_names(WallDisplacement)
 
 
 def displaced_surface(mended: Mended, displacement: WallDisplacement) -> Mended:

@@ -1,4 +1,4 @@
-"""Limits: what an input may claim of the machine before it has shown that it is worth it. A header of thirty bytes may
+"""Limits: resources that an input may request before its content is verified. A header of thirty bytes may
 describe a box larger than any memory, a file of a few megabytes may inflate to gigabytes, and a name may lead to a
 device that never ends. Every reader and every shape asks here first."""
 
@@ -25,7 +25,7 @@ NAME_WORDS = "letters, digits, _ and -, a letter first, at most 100"
 
 #: How a file begins that stands for another one, which Git LFS has not fetched.
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-#: How a page of the web begins, in lower case: often what was downloaded in place of a file.
+#: How a web page begins, in lower case: often what was downloaded in place of a file.
 WEB_PAGES = (b"<!doctype html", b"<html")
 MAX_SHOWN = 60  # longest part of an input quoted in a message [characters]
 
@@ -58,8 +58,8 @@ def free_bytes() -> float:
 
 
 def regular_file(path) -> Path:
-    """The path of a regular file; a pipe or a device may wait or go on for ever. Raises GeometryError: there is none,
-    or it is something else, also what stands in a file's place: a pointer of Git LFS, or a page of the web under
+    """The path of a regular file; reading a pipe or a device may never end. Raises GeometryError: there is none,
+    or it is something else, also what stands in a file's place: a pointer of Git LFS, or a web page under
     another ending."""
     try:
         mode = os.stat(path).st_mode
@@ -71,7 +71,7 @@ def regular_file(path) -> Path:
         raise GeometryError(f"cannot read {_shown_path(path)}: it is a folder; name a file in it")
     if not stat.S_ISREG(mode):
         raise GeometryError(
-            f"cannot read {_shown_path(path)}: it is a pipe or a device, which may go on for ever; copy what is wanted"
+            f"cannot read {_shown_path(path)}: it is a pipe or a device, which may never end; copy what is wanted"
             " into a regular file"
         )
     _refuse_stand_in(Path(path))
@@ -91,8 +91,8 @@ def _refuse_stand_in(path: Path) -> None:
         )
     if start.lower().startswith(WEB_PAGES) and path.suffix.lower() not in (".html", ".htm"):
         raise GeometryError(
-            f"cannot read {_shown_path(path)}: it is a page of the web (HTML), not the file itself; download the file"
-            " anew, signed in where that is needed"
+            f"cannot read {_shown_path(path)}: it is a web page (HTML), not the file itself; download the file"
+            " again, signed in where that is needed"
         )
 
 

@@ -19,7 +19,6 @@ from muphy_lb.geometry.displaced_wall import (
     WallDisplacement,
     displaced_surface,
     displaced_voxels,
-    split_displacement,
 )
 from muphy_lb.geometry.errors import GeometryError, MissingOptionError
 from muphy_lb.geometry.gmy import read_gmy
@@ -27,10 +26,10 @@ from muphy_lb.geometry.images.image import Image
 from muphy_lb.geometry.images.rule import ImageRule, Noted
 from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.openings.find import with_surface_ends
-from muphy_lb.geometry.options import check_flag, check_names, check_text
-from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, Preparation, split_preparation
+from muphy_lb.geometry.options import check_flag, check_names, check_text, split_options
+from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, Preparation
 from muphy_lb.geometry.repeats import Axes, prepared, split_periodic
-from muphy_lb.geometry.rotation import ROTATION_NAMES, Rotation, rotated_surface, rotated_voxels, split_rotation
+from muphy_lb.geometry.rotation import ROTATION_NAMES, Rotation, rotated_surface, rotated_voxels
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.shapes.packings import SphereList, sphere_list
 from muphy_lb.geometry.surfaces import surface
@@ -66,8 +65,8 @@ UNMOVED = Moves()
 
 
 def _split_moves(options: Mapping[str, Any]) -> tuple[Moves, dict[str, Any]]:
-    displacement, options = split_displacement(options)
-    rotation, options = split_rotation(options)
+    displacement, options = split_options(WallDisplacement, options)
+    rotation, options = split_options(Rotation, options)
     return Moves(displacement, rotation), options
 
 
@@ -107,9 +106,9 @@ def load_voxels(path, **options) -> Voxels:
 
 
 def load_with_notes(path, **options) -> Noted:
-    """As :func:`load_voxels`, with notes on what was done: resampling, thresholds, preparation."""
+    """Voxels as of :func:`load_voxels`, with notes on resampling, thresholds and preparation."""
     moves, options = _split_moves(options)
-    preparation, options = split_preparation(options)
+    preparation, options = split_options(Preparation, options)
     periodic, options = split_periodic(options)
     loaded = prepared(_load(path, options, periodic, moves, preparation), preparation, periodic)
     return loaded if LOADERS.get(file_ending(path)) is _load_surface else rotated_voxels(loaded, moves.rotation)
@@ -119,7 +118,7 @@ def load_content(content: np.ndarray | Surface, **options) -> Noted:
     """As :func:`load_with_notes`, of an image (nz, ny, nx) or (ny, nx) or a surface in memory, which has its ``unit``.
     Raises GeometryError as that does."""
     moves, options = _split_moves(options)
-    preparation, options = split_preparation(options)
+    preparation, options = split_options(Preparation, options)
     periodic, options = split_periodic(options)
     is_surface = isinstance(content, Surface)
     if is_surface:
@@ -253,7 +252,7 @@ class ImageLoader:
 
 
 def closed_surface(content: Surface, options: Mapping[str, Any]) -> Mended:
-    """A surface that is mended and moved as options of its reader say."""
+    """A surface, repaired and moved according to the options of its reader."""
     mended = close_roughly(content) if options.get("vote") else mend(content)
     return _split_moves(options)[0].surface(mended)
 

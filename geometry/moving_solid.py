@@ -2,7 +2,7 @@
 they gain or lose through the links into that wall.
 
 The wall is where the shares, smoothed by (1, 2, 1) / 4 along every axis, are 1/2; of a plane along the axes that is its
-place to rounding, since the smoothed shares tell the distance from it up to 3/2 voxels. Volume leaves the voxels along
+place to rounding, since the smoothed shares give the distance from it up to 3/2 voxels. Volume leaves the voxels along
 a link into the wall one after another, from the fluid inwards, and joins them in the opposite order, so that a surface
 stays as sharp as voxels are (own derivation). Sums of shares are the volume, to rounding.
 """
@@ -23,7 +23,7 @@ FIRST = 0.25
 SECOND = -(FIRST + 1.0 / 24.0) / 4.0
 MIDDLE = 1.0 - 2.0 * (FIRST + SECOND)
 SMOOTHING = np.array([SECOND, FIRST, MIDDLE, FIRST, SECOND])
-FARTHEST = 1.5  # voxels from a plane up to which smoothed shares tell the distance
+FARTHEST = 1.5  # voxels from a plane up to which smoothed shares give the distance
 ALONG = (-1, 0, 1, 2)
 """Voxels along a link, in the order in which they lose volume: behind its node, the node's, the solid one, the next."""
 
@@ -71,7 +71,7 @@ class MovingSolid:
 
     def levels(self, shares: np.ndarray) -> np.ndarray:
         """(nz, ny, nx) distance of each voxel from the surface of the solid [voxels], positive outside, bounded to
-        ``FARTHEST``. Beside other walls the shares go on as they are."""
+        ``FARTHEST``. Beside other walls the shares continue as they are."""
         from scipy.ndimage import correlate1d
 
         found = shares[self._nearest]
@@ -159,7 +159,7 @@ class MovedSurface:
     beside: WallShape | None  #: the true place of the other walls, if known
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Where the level is 0; other walls as they are."""
+        """Distances to the surface of level 0; other walls as they are."""
         found = np.full(len(start), np.nan) if self.beside is None else 1.0 * self.beside.distances(start, vector)
         size = np.array(self.solid.shape)[::-1]
         first, last = (np.rint(place).astype(np.int64) for place in (start, start + np.asarray(vector)))

@@ -2,7 +2,9 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from numbers import Integral, Real
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,6 +13,18 @@ from muphy_lb.geometry.limits import shown
 
 #: Bounds of every number of an option: beyond them it is a mistake, and products of a few no longer are numbers.
 SMALLEST, LARGEST = 1e-15, 1e15
+Record = TypeVar("Record")
+
+
+def field_names(record: type) -> tuple[str, ...]:
+    """Names of the fields of a dataclass."""
+    return tuple(field.name for field in fields(record))
+
+
+def split_options(record: type[Record], options: Mapping[str, Any]) -> tuple[Record, dict[str, Any]]:
+    """A dataclass made from the options that are its fields, and the remaining options."""
+    own = {name: value for name, value in options.items() if name in field_names(record)}
+    return record(**own), {name: value for name, value in options.items() if name not in own}
 
 
 def check_names(given: Iterable[str], allowed: Iterable[str], what: str) -> None:

@@ -1,14 +1,13 @@
 """Rotated inputs: the geometry is turned about the origin of its coordinates, so the grid lies in it at another angle.
 
 The share of an answer that depends on the angle between grid and vessel is an error as any other; it shows in runs of
-one vessel at several angles. A surface is turned by its vertices. Voxels are drawn anew: the distance from the wall,
+one vessel at several angles. A surface is turned by its vertices. Voxels are drawn again: the distance from the wall,
 positive in the fluid, is interpolated linearly between the voxels of the input.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.rule import Noted
 from muphy_lb.geometry.implicit import ROUNDING, ImplicitWall
 from muphy_lb.geometry.limits import ask_for_voxels, shown
-from muphy_lb.geometry.options import check_whole, is_number, vector
+from muphy_lb.geometry.options import check_whole, field_names, is_number, vector
 from muphy_lb.geometry.surfaces.mend import Mended
 from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
@@ -93,13 +92,7 @@ class Rotation:
         return replace(surface, points=self.turned(surface.points)) if self else surface
 
 
-ROTATION_NAMES = tuple(field.name for field in fields(Rotation))
-
-
-def split_rotation(options: Mapping[str, Any]) -> tuple[Rotation, dict[str, Any]]:
-    """The rotation that some of the options define, and the remaining options."""
-    own = {name: value for name, value in options.items() if name in ROTATION_NAMES}
-    return Rotation(**own), {name: value for name, value in options.items() if name not in own}
+ROTATION_NAMES = field_names(Rotation)
 
 
 def rotated_surface(mended: Mended, rotation: Rotation) -> Mended:

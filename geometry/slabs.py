@@ -55,7 +55,7 @@ def empty_array(shape: tuple[int, ...], dtype) -> np.ndarray:
 
 
 def full_array(shape: tuple[int, ...], fill, dtype) -> np.ndarray:
-    """As :func:`empty_array`, with ``fill`` in every element."""
+    """Array as of :func:`empty_array`, with ``fill`` in every element."""
     result = empty_array(shape, dtype)
     for _, slab in slabs(result):
         slab[...] = fill

@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class SolidPlace:
-    """Where a case has a solid that moves."""
+    """Position of a solid that moves in a case."""
 
     wall: str  #: name of its surface, a labelled wall
     #: centre_m, radius_m: a sphere; in a single layer of voxels a disc
@@ -19,7 +19,7 @@ class SolidPlace:
 
 @dataclass(frozen=True)
 class MovedBy:
-    """How a case moves a solid."""
+    """Displacement of a solid by a case."""
 
     place: SolidPlace  #: where the solid is at the start
     scalar: str  #: name of what the flow carries, whose flux through the wall moves it

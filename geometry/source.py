@@ -203,12 +203,12 @@ def voxelise(surface, spacing_m: float, unit: str | None = None, **options) -> G
         unit: unit of its coordinates; needed for files, metres for what is in memory.
         options: ``margin``, ``vote``, and steps of a preparation.
 
-    Raises GeometryError for a surface that cannot be mended, and for a voxel edge at which no voxel is inside.
+    Raises GeometryError for a surface that cannot be repaired, and for a voxel edge at which no voxel is inside.
     """
     given = {} if unit is None else {"unit": unit}
     geometry = read(surface, spacing_m=spacing_m, **given, **options)
     if isinstance(geometry.content, np.ndarray) or "shape" in geometry.table:
-        raise GeometryError(f"voxelise: {_what(surface)} is no surface; give it to read()")
+        raise GeometryError(f"voxelise: {_what(surface)} is not a surface; give it to read()")
     _ = geometry.voxels
     return geometry
 
@@ -243,7 +243,7 @@ def _with_fluid_value(array: np.ndarray, options: Mapping) -> dict[str, Any]:
     if value is None:
         share = np.count_nonzero(array) / array.size
         raise GeometryError(
-            f"the array holds truth values, and nothing says which are fluid; give fluid_value=True (porosity"
+            f"the array is Boolean, and nothing defines which are fluid; give fluid_value=True (porosity"
             f" {share:.4g}) or fluid_value=False (porosity {1.0 - share:.4g})"
         )
     return {**options, "fluid_value": int(value) if isinstance(value, bool | np.bool_) else value}
@@ -257,7 +257,7 @@ def _checked(array: np.ndarray, options: Mapping) -> np.ndarray:
         )
     if array.dtype.kind not in "iub" and not (_has_threshold(options) and array.dtype.kind == "f"):
         raise GeometryError(
-            f"the array holds values of type {array.dtype}; allowed: integers, 0 where there is fluid, or truth values:"
+            f"the array holds values of type {array.dtype}; allowed: integers, 0 where there is fluid, or Booleans:"
             " give fluid_below, fluid_above or otsu for grey values, or compare them with a threshold first, as in"
             " image > 0.5 with fluid_value=True"
         )

@@ -165,5 +165,5 @@ def _check_duplicates(path, voxel: np.ndarray, line_numbers: list[int]) -> None:
     again = order[1:][np.diff(voxel[order]) == 0]
     if again.size:
         raise GeometryError(
-            f"{path}, line {line_numbers[again.min()]}: this voxel was listed before; remove one of both"
+            f"{path}, line {line_numbers[again.min()]}: this voxel was listed before; remove one of the two"
         )

@@ -33,7 +33,7 @@ FLUID, UNKNOWN = 0, -1
 UNLABELLED, FIRST_LABELLED = 1, 2
 CHUNK = 1 << 16
 FACING = 0.5  # cosine to the mean normal around a link of the polygons that count
-LEAST_TURN = 0.006  # weight that keeps the change of the normal small where few polygons tell it
+LEAST_TURN = 0.006  # weight that keeps the change of the normal small where few polygons determine it
 
 
 def link_areas(nodes: NodeList, search: NeighbourSearch, node: np.ndarray) -> np.ndarray:
@@ -175,7 +175,7 @@ def _at(base, corner):
 
 @njit(cache=True)
 def _crossing(edges, base, first, second):
-    """Where the edge between two corners of a cell is cut, seen from the centre of the cell."""
+    """Intersection of the edge between two corners of a cell with the wall, seen from the centre of the cell."""
     low, axis = min(first, second), _axis(first, second)
     position = np.array([low & 1, low >> 1 & 1, low >> 2]) - 0.5
     position[axis] += edges[axis, _at(base, low)]

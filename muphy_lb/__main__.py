@@ -42,7 +42,7 @@ PREPARING = {
 }
 
 
-DOCTOR = {"doctor": "say what this machine offers, and what to install for what is missing"}
+DOCTOR = {"doctor": "show what this machine offers, and what to install"}
 
 
 class Command(NamedTuple):
@@ -51,7 +51,7 @@ class Command(NamedTuple):
     text: str  #: one line for the help
     add_options: Callable[[argparse.ArgumentParser], None]  #: gives an argument parser the options
     execute: Callable  #: ``(options, say, communicator) -> exit code``; collective
-    is_long: bool = False  #: whether it takes seconds, or hours, before it has anything to tell
+    is_long: bool = False  #: whether it takes seconds, or hours, before its first output
 
 
 def main(arguments=None) -> int:
@@ -168,7 +168,7 @@ def resume(options, say, communicator) -> int:
 
 
 def _say_what_begins(what, say, communicator) -> None:
-    """The first line, at once: all that follows takes seconds, or minutes."""
+    """The first line, printed immediately, since the rest takes seconds or minutes."""
     n_ranks = "1 rank" if communicator.size == 1 else f"{communicator.size} ranks"
     say(f"muphy-lb {__version__} on {n_ranks}: {what}")
 
@@ -199,7 +199,7 @@ def _load_case(path, options, communicator):
 def _run_case(
     case, folder, say, communicator, geometry=None, view: int | None = None, is_profiled: bool = False
 ) -> int:
-    """A new run, or, given the geometry of its checkpoint, one that goes on."""
+    """A new run, or, given the geometry of its checkpoint, one that continues."""
     from muphy_lb.base.files.atomic import check_writable
     from muphy_lb.parallel.watchdog import Sentry
     from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run
@@ -288,8 +288,8 @@ def _add_run_options(parser) -> None:
     parser.add_argument("case", help="case file (TOML)")
     parser.add_argument("-o", "--output", metavar="OUT", help=f"output folder (default: {DEFAULT_OUTPUT}/CASE)")
     parser.add_argument("--overwrite", action="store_true", help="remove the checkpoints of an earlier run in OUT")
-    parser.add_argument("--no-pictures", action="store_true", help="draw none, nor a film, whatever the case says")
-    parser.add_argument("--profile", action="store_true", help="tell the wall time of every phase on every rank")
+    parser.add_argument("--no-pictures", action="store_true", help="draw no pictures and no film")
+    parser.add_argument("--profile", action="store_true", help="print the wall time of every phase on every rank")
     add_view(parser)
     add_set(parser)
 
@@ -325,7 +325,7 @@ _ROWS: dict[str, tuple] = {
     "resume": (__name__, "continue a run from its newest checkpoint", False, _add_resume_options),
     "permeability": ("muphy_lb.apps.rock.command", "compute the permeability of a rock"),
     "relative-permeability": ("muphy_lb.apps.rock.command", "compute the relative permeabilities of two fluids"),
-    "drainage": ("muphy_lb.apps.rock.command", "press one fluid after another into a rock: capillary pressures"),
+    "drainage": ("muphy_lb.apps.rock.command", "inject a fluid into a rock in steps: capillary pressures"),
     "dissolve": ("muphy_lb.apps.rock.command", "dissolve a solid, or let it grow: porosity, permeability over time"),
     "study": ("muphy_lb.apps.study.command", "run a case many times with uncertain values: answers with bands"),
     "bench": ("muphy_lb.bench.command", "time the steps of a case relative to the copy bandwidth of the device"),

@@ -159,7 +159,7 @@ def check_parts(graph: VoxelGraph, n_parts: int, method: str) -> None:
 
 @dataclass(frozen=True)
 class MethodComparison:
-    """All methods for one number of parts."""
+    """Comparison of all methods for a number of parts."""
 
     qualities: dict[str, Quality]  #: the quality of each method
     chosen: str  #: the automatically chosen method

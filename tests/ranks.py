@@ -19,7 +19,7 @@ ENDS_WITHIN_S, LOOKS_EVERY_S = 10.0, 0.5
 
 
 class WaitingRanks:
-    """Processes of one mpirun, begun at the first call, and anew at the next one where a call has failed.
+    """Processes of one mpirun, begun at the first call, and again at the next one where a call has failed.
 
     Args:
         launch: starts a command on so many ranks, with its messages in a file: ``launch(n_ranks, arguments, file)``.

@@ -104,7 +104,7 @@ class Worker(threading.Thread):
         self._may_proceed = closed()
 
     def proceed(self) -> None:
-        """Start, or go on beyond the barrier."""
+        """Start, or continue beyond the barrier."""
         if self.is_alive():
             self._may_proceed.release()
         else:

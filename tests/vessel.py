@@ -8,6 +8,7 @@ from muphy_lb.__main__ import _execute, _parser, configure_logging
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
+from tests import channel
 
 TABLE = {
     "title": "small vessel",
@@ -37,12 +38,7 @@ ENDED = (0, DOUBTFUL_EXIT_CODE)
 
 def changed(**sections):
     """The tables of the vessel with keys of some sections changed; ``None`` removes a key."""
-    table = dict(TABLE)
-    for name, keys in sections.items():
-        if isinstance(keys, dict):
-            keys = {key: value for key, value in (table.get(name, {}) | keys).items() if value is not None}
-        table[name] = keys
-    return table
+    return channel.changed(TABLE, **sections)
 
 
 def vessel(**sections):

@@ -17,7 +17,7 @@ LAYOUT = "  {:<58}{:>13}{:>13}{:>11}{:>11}  {}"
 
 @dataclass(frozen=True)
 class Settings:
-    """How the cases are computed; the reference values do not depend on it."""
+    """Settings of the computation of the cases; the reference values do not depend on them."""
 
     quick: bool = False  # small sizes, seconds instead of minutes
     backend: str = "auto"  # what runs the kernels, as ``compute.backend`` of a case file
@@ -42,7 +42,7 @@ DATA_VARIABLE = "MUPHY_DATA"
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison."""
+    """A comparison of a computed value with its reference."""
 
     quantity: str  # what is compared, with its unit if it has one
     reference: float  # published or analytic value
@@ -145,7 +145,7 @@ def data_folder(*files: str) -> Path:
 
 
 class Failure(str):
-    """An error within a case, which goes on."""
+    """An error within a case, which continues."""
 
 
 class Case:

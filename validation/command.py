@@ -85,7 +85,7 @@ def _check_ranks(names, n_ranks: int, n_shared: int | None) -> None:
 
 
 def _settings(options, communicator) -> tuple[Settings, str]:
-    """The settings, and the device that they choose, in words."""
+    """The settings, and the device that they choose, as text."""
     from muphy_lb.backends import make_backend, resolve_backend
     from muphy_lb.base.precision import PRECISIONS
     from muphy_lb.domain import STREAMINGS

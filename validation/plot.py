@@ -16,7 +16,7 @@ N_LEVELS = 15  # of contour lines
 
 @dataclass(frozen=True)
 class Series:
-    """One curve, or one set of points: reference solutions are best lines, computed values points."""
+    """A curve, or a set of points: reference solutions are best lines, computed values points."""
 
     name: str  # in the legend
     # x, y: the coordinates, as many of one as of the other; stored as tuples of numbers

@@ -37,12 +37,12 @@ def write_report(folder: str | os.PathLike, outcomes: Sequence[Validation]) -> P
 
 
 def as_json(outcomes: Sequence[Validation]) -> str:
-    """All outcomes as JSON text."""
+    """The outcomes as JSON text."""
     return json.dumps([outcome.record() for outcome in outcomes], indent=2, allow_nan=False) + "\n"
 
 
 def verdict(outcomes: Sequence[Validation]) -> str:
-    """One line: how many comparisons passed, and which cases were skipped or ended early."""
+    """Summary line: number of comparisons passed, and cases that were skipped or ended early."""
     rows = [row for outcome in outcomes for row in outcome.rows if row.is_judged]
     parts = [f"{sum(row.passed for row in rows)} of {len(rows)} comparisons passed"]
     words = {"skipped": "skipped", "left_out": "skipped or not judged in part", "failure": "ended early"}

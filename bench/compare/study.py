@@ -176,7 +176,7 @@ def header(published: Published) -> str:
 
 
 def row(timing: Timing, published: Published = MappingProxyType({})) -> str:
-    """One line below the heading."""
+    """Row of the table."""
     seconds = published.get(timing.backend, {}).get(timing.size)
     beside = f" {'-' if seconds is None else format(seconds, '.4g'):>9}" if published else ""
     return (
@@ -201,7 +201,7 @@ def notes(timings: Sequence[Timing], unusable: Mapping[str, str]) -> str:
 
 
 def agreement_text(agreements: Sequence[Agreement]) -> str:
-    """One line a comparison of velocities."""
+    """Comparison of velocities, one line each."""
     if not agreements:
         return "agreement: not checked, there is only one backend to run"
     lines = [f"largest velocity difference after {AGREEMENT_STEPS} steps at size {agreements[0].size} [lattice units]:"]

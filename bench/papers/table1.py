@@ -62,7 +62,7 @@ ROWS = tuple(KernelVariant(name, "compute" in name, "scattered" in name) for nam
 
 @dataclass(frozen=True)
 class KernelTiming:
-    """One kernel on one box, timed."""
+    """Timing of a kernel on a box."""
 
     kernel: str
     device: str
@@ -119,7 +119,7 @@ def box_addresses(box: tuple[int, int, int], lattice) -> AddressTable:
 
 
 def text(timing: KernelTiming) -> str:
-    """One line below HEADER."""
+    """Row below HEADER."""
     box = " x ".join(map(str, timing.box))
     return (
         f"{timing.kernel:<32} {timing.precision:>9} {box:>15} {timing.n_nodes:>11,} {timing.us_per_launch:>10.5g}"
@@ -187,7 +187,7 @@ class Kernels:
         self.buffers = [backend.array(stored) for _ in range(2)]
 
     def pattern(self, row: KernelVariant):
-        """Where the populations go: to the neighbours, or where they were."""
+        """Destination of the populations: the neighbours, or where they were."""
         return self._push if row.scatters else replace(self._push, directions=(), store=self._push.load)
 
     def bytes_per_update(self, row: KernelVariant) -> float:

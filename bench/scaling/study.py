@@ -46,7 +46,7 @@ class ScalingPlan:
 
 @dataclass(frozen=True)
 class Point:
-    """One case on one number of ranks, timed."""
+    """Timing of a case on a number of ranks."""
 
     # the series that it belongs to; on one rank nothing travels, and it belongs to those of all transports
     variant: SeriesVariant
@@ -289,7 +289,7 @@ def head(title: str, mode: str, point: Point) -> str:
 
 
 def row(point: Point) -> str:
-    """One line below HEADER."""
+    """Row below HEADER."""
     spread = f"({_rate(point.mflups_low)}-{_rate(point.mflups_high)})"
     compute, pack, exchange = (1e3 * seconds for seconds in point.split_s.values())
     return (

@@ -115,7 +115,7 @@ def without_temperature(job: Job) -> Job:
 
 
 def text(comparison: CavityTiming) -> str:
-    """One line below HEADER."""
+    """Row below HEADER."""
     c, m = comparison, comparison.heated
     numbers, share = f"{m.numbers_per_update} ({m.numbers_asked})", known(PUBLISHED_SHARE.get(c.edge), ".1f")
     return (

@@ -23,7 +23,7 @@ READ_ERRORS += (OverflowError, tokenize.TokenError)
 
 def read_npy(path) -> Image:
     """Image of a ``.npy`` file, memory-mapped. Raises GeometryError for a missing, corrupt or truncated file, for one
-    that goes on behind its array, and for arrays of objects."""
+    with data after its array, and for arrays of objects."""
     try:
         with open(regular_file(path), "rb") as file:
             shape, is_fortran, kind = _npy_header(file)
@@ -55,7 +55,9 @@ def read_npz(path, array: str | None = None) -> Image:
     except GeometryError:
         raise
     except (zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-        raise GeometryError(f"cannot read {path}: it is no .npz archive, broken or truncated ({error})") from error
+        raise GeometryError(
+            f"cannot read {path}: it is not an .npz archive, or broken or truncated ({error})"
+        ) from error
     except READ_ERRORS as error:
         raise GeometryError(f"cannot read {path}: {_one_line(error)}") from error
 
@@ -96,7 +98,7 @@ def read_raw(path, shape_zyx, dtype: str, header_bytes: int = 0) -> Image:
     if likelier == shape:
         return Image(values)
     note = (
-        f"warning: rows and layers of {path} do not go on beside each other with shape_zyx = {list(shape)}, as they"
+        f"warning: rows and layers of {path} do not fit together with shape_zyx = {list(shape)}, as they"
         f" would with {list(likelier)}: check the order of the voxel counts (nz, ny, nx, x fastest)"
     )
     return Image(values, notes=(note,))
@@ -109,8 +111,9 @@ TURNED = 0.5  # score of such an order over that of the given one, below which t
 
 
 def likelier_order(values: np.ndarray) -> tuple[int, ...]:
-    """The voxel counts of an image that was read from a flat file, in the order in which its rows and layers are alike;
-    as they are, unless another order is far better. An order scores by the difference of values a row, or a layer,
+    """The voxel counts of an image that was read from a flat file, in the order in which neighbouring rows and layers
+    are similar; as they are, unless another order is far better. An order scores by the difference of values a row, or
+    a layer,
     apart over that of values aside from there, the larger of both: 1 without any likeness."""
     shape, size = values.shape, values.size
     orders = sorted(set(permutations(shape)))
@@ -148,7 +151,7 @@ def _npy_header(file) -> tuple[tuple[int, ...], bool, np.dtype]:
 
 
 def _one_array(held: int | None) -> str:
-    """The remedy for a file that goes on behind its array."""
+    """The remedy for a file with data after its array."""
     return "write one array into it, np.save(path, array), or several into an .npz, np.savez(path, a=..., b=...)"
 
 

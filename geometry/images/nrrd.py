@@ -90,7 +90,7 @@ def _header(path) -> tuple[dict[str, str], int]:
     """The fields, in lower case, and the position after the empty line (of attached data)."""
     content = read_start(path, MAX_HEADER)
     if not content.startswith(b"NRRD"):
-        raise GeometryError(f"cannot read {path}: it does not start with NRRD, so it is no NRRD file")
+        raise GeometryError(f"cannot read {path}: it does not start with NRRD, so it is not an NRRD file")
     end = re.search(rb"\r?\n\r?\n", content)
     text = content[: end.start() if end else len(content)].decode("utf-8", "replace")
     header = {}

@@ -50,7 +50,7 @@ class Noted(NamedTuple):
 
 @dataclass(frozen=True)
 class ImageRule:
-    """How the values of an image are segmented into voxels, and their spacing and origin."""
+    """Segmentation of an image into voxels, with their spacing and origin."""
 
     #: voxels of this integer value, or of one of these values, are fluid, all others solid; ``None``: the values are
     #: ``muphy_lb.geometry.voxels`` already

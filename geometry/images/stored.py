@@ -65,13 +65,13 @@ class Layout:
     dtype: np.dtype  #: their type
     shape: tuple[int, ...]  #: their counts, the last axis fastest
     said: str = "its header"  #: the words of the header that say so, for messages
-    #: called with the bytes that the file holds in their place, None if these were not counted; returns how to mend a
-    #: header that says less
+    #: called with the bytes that the file holds in their place, None if these were not counted; returns how to correct
+    #: a header that says less
     remedy: Callable[[int | None], str] = _correct_header
 
     @property
     def n_bytes(self) -> int:
-        """Their size [bytes]."""
+        """Size of the values [bytes]."""
         return count(self.shape) * np.dtype(self.dtype).itemsize
 
     def check(self, path, held: int, n_needed: int | None = None, what: str = "bytes of voxels") -> None:
@@ -90,7 +90,7 @@ class Layout:
             raise GeometryError(f"{path} holds {held} {what}; {self.said} needs {needed}: {self.remedy(counted)}")
 
     def too_long(self, path) -> GeometryError:
-        """The error of compressed numbers that go on behind the last one."""
+        """The error of compressed data with more numbers than expected."""
         return GeometryError(
             f"{path} inflates to more bytes of voxels than the {self.n_bytes} that {self.said} needs:"
             f" {self.remedy(None)}"
@@ -120,7 +120,7 @@ def by_other_type(types: Mapping[str, str], entry: str, shape: tuple[int, ...], 
 
 def mapped(path, layout: Layout, offset: int = 0, order: Literal["C", "F"] = "C", is_last: bool = True) -> np.ndarray:
     """The uncompressed numbers of a file from byte ``offset``, memory-mapped read-only. Raises GeometryError for a
-    missing or truncated file, and for one that goes on behind them, unless they need not be the last of the file."""
+    missing or truncated file, and for one with further data, unless they need not be the last of the file."""
     held = file_size(path) - offset
     layout.check(path, held if is_last else min(held, layout.n_bytes))
     try:
@@ -131,7 +131,7 @@ def mapped(path, layout: Layout, offset: int = 0, order: Literal["C", "F"] = "C"
 
 def inflated(path, layout: Layout, offset: int = 0, skip: int = 0) -> np.ndarray:
     """The zlib- or gzip-compressed numbers from byte ``offset`` on, C-ordered, after ``skip`` decompressed bytes.
-    Raises GeometryError for a missing file, for corrupt or truncated data, for data that go on behind the numbers and,
+    Raises GeometryError for a missing file, for corrupt or truncated data, for data with more numbers and,
     before memory is allocated, if the file is too small to hold that much."""
     skip = max(skip, 0)
     check_inflation(path, file_size(path) - offset, skip + layout.n_bytes)
@@ -200,7 +200,7 @@ def as_numbers(path, found: list[str] | list[bytes], dtype) -> np.ndarray:
     with np.errstate(invalid="ignore", over="ignore"):
         result = values.astype(dtype)
     if result.dtype.kind != "f" and not np.array_equal(result, values):
-        raise GeometryError(f"cannot read {path}: its text holds numbers that are no {result.dtype.name}")
+        raise GeometryError(f"cannot read {path}: its text holds numbers that are not of type {result.dtype.name}")
     return result
 
 
@@ -216,7 +216,9 @@ def reading(where, what: str, failures: type[Exception] | tuple = Exception) -> 
         raise
     except failures as error:
         text = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
-        raise GeometryError(f"cannot read {where}: it is no {what}, broken or truncated ({shown(text)})") from error
+        raise GeometryError(
+            f"cannot read {where}: it is not a readable {what}, broken or truncated ({shown(text)})"
+        ) from error
 
 
 def numbers(path, key: str, text: str, n: int) -> list[float]:

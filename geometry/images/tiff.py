@@ -182,7 +182,7 @@ def _ome(path, text: str, n_pages: int) -> _Axes:
     try:
         root = ElementTree.fromstring(text.encode())
     except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise GeometryError(f"{path}: its description is no OME-XML ({shown(str(error))})") from error
+        raise GeometryError(f"{path}: its description is not OME-XML ({shown(str(error))})") from error
     found = root.findall(f"{OME}Image/{OME}Pixels")
     if len(found) != 1:
         raise GeometryError(f"{path} holds several volumes ({len(found)} images of OME-TIFF); write one of them alone")

@@ -66,7 +66,9 @@ def parse_file(path) -> VtkFile:
     try:
         root = ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise GeometryError(f"cannot read {path}: it is no VTK XML file, broken or truncated ({error})") from error
+        raise GeometryError(
+            f"cannot read {path}: it is not a VTK XML file, or broken or truncated ({error})"
+        ) from error
     compressor, counts = root.get("compressor", ""), root.get("header_type", "UInt32")
     if root.tag != "VTKFile" or compressor not in COMPRESSORS or counts not in ("UInt32", "UInt64"):
         raise GeometryError(

@@ -400,7 +400,7 @@ def end_states(voxels: Voxels, nodes: NodeList) -> tuple[EndState, ...]:
 
 
 def describe_ends(states: Sequence[EndState]) -> str:
-    """One line on all ends: which openings lie on them, and how many have none."""
+    """Summary line: openings that lie on the ends, and number of ends without one."""
     names = sorted({name for state in states for name in state.names})
     closed = [state.end for state in states if state.walled > 0.0 and not state.names]
     faces = sorted({end.source.removeprefix(AT_BOX) for end in closed if end.source.startswith(AT_BOX)})

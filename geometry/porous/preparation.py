@@ -2,8 +2,8 @@
 :func:`prepare_image` applies the steps of a :class:`Preparation` in a fixed order. Every step takes and returns Voxels;
 corners are voxel indices (x, y, z) counted from 0, axes are letters out of ``"xyz"``."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.implicit import MovedWall
 from muphy_lb.geometry.limits import ask_for_voxels, shown
-from muphy_lb.geometry.options import check_whole, is_whole
+from muphy_lb.geometry.options import check_whole, field_names, is_whole
 from muphy_lb.geometry.porous.pores import check_connection, find_pores
 from muphy_lb.geometry.shapes.shape_parts import with_ends
 from muphy_lb.geometry.slabs import copied, padded
@@ -77,13 +77,7 @@ class Preparation:
         return triple(bool(whole) and axis not in changed for axis, whole in zip(AXES, is_whole_axis, strict=True))
 
 
-PREPARATION_NAMES = tuple(f.name for f in fields(Preparation))
-
-
-def split_preparation(options: Mapping[str, Any]) -> tuple[Preparation, dict[str, Any]]:
-    """The Preparation defined by some of the options, and the remaining options."""
-    own = {name: value for name, value in options.items() if name in PREPARATION_NAMES}
-    return Preparation(**own), {name: value for name, value in options.items() if name not in own}
+PREPARATION_NAMES = field_names(Preparation)
 
 
 def prepare_image(voxels: Voxels, preparation: Preparation) -> tuple[Voxels, tuple[str, ...]]:

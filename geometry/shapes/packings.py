@@ -362,7 +362,7 @@ def read_spheres(path, radius: float | None = None, numbered: bool | None = None
     numbers = _numbers(path)
     if numbers.ndim != 2 or numbers.shape[1] not in N_COLUMNS or not np.all(np.abs(numbers) <= LARGEST):
         raise GeometryError(
-            f"{path} is no list of spheres; each line must hold the three or four numbers x y z or x y z r"
+            f"{path} is not a list of spheres; each line must hold the three or four numbers x y z or x y z r"
         )
     if numbered and numbers.shape[1] == 3:
         raise GeometryError(f"{path} has three columns, which are x y z; numbered = true is for lines n x y z")
@@ -393,17 +393,17 @@ def _numbers(path) -> np.ndarray:
     try:
         text = read_bytes(path).decode()
     except UnicodeDecodeError as error:
-        raise GeometryError(f"cannot read {path}: it is no text in UTF-8") from error
+        raise GeometryError(f"cannot read {path}: it is not text in UTF-8") from error
     lines = [line.partition("#")[0].replace(",", " ").split() for line in text.splitlines()]
     lines = [words for words in lines if words]
     first = next((k for k, words in enumerate(lines) if len(words) in N_COLUMNS and all(map(_is_number, words))), None)
     if first is None:
-        raise GeometryError(f"{path} is no list of spheres; no line holds three or four numbers x y z or x y z r")
+        raise GeometryError(f"{path} is not a list of spheres; no line holds three or four numbers x y z or x y z r")
     try:
         return np.array([[float(word) for word in words] for words in lines[first:]])
     except ValueError as error:
         raise GeometryError(
-            f"{path} is no list of spheres: {shown(str(error))}; its lines must be x y z or x y z r"
+            f"{path} is not a list of spheres: {shown(str(error))}; its lines must be x y z or x y z r"
         ) from error
 
 

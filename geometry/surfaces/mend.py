@@ -225,7 +225,7 @@ def _cut_out(surface: Surface) -> tuple[Surface, list[str]]:
         raise GeometryError(
             f"the surface cannot be mended: {diagnose(surface).leaks()}; the triangles there are {share:.1%} of its"
             f" area, and at most {SMALL_HOLE:.0%} are cut out: repair it (MeshLab, Blender), or take the option"
-            " vote = true (voxels by votes along the three axes)"
+            " vote = true (voxels by majority along the three axes)"
         )
     notes = []
     if not np.all(keep):

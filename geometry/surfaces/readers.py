@@ -1,6 +1,6 @@
 """Readers of triangulated surfaces: points, and polygons cut into triangles.
 
-- Wavefront ``.obj``: points (``v``) and polygons (``f``); all else is passed over. Source: the object files (.obj)
+- Wavefront ``.obj``: points (``v``) and polygons (``f``); all else is skipped. Source: the object files (.obj)
   appendix of the Advanced Visualizer manual.
 - Stanford ``.ply``, text or binary: the header lists elements and their properties, numbers or lists of numbers, in the
   order in which they are stored. Source: G. Turk, The PLY polygon file format (1994).
@@ -34,7 +34,7 @@ class StoredSurface(NamedTuple):
     triangles: np.ndarray  #: (n, 3) int64 vertex numbers
     #: (n,) int64 number of the model's face that each triangle belongs to; None if the file does not say
     faces: np.ndarray | None = None
-    notes: tuple[str, ...] = ()  #: text: oddities of the file that were passed over
+    notes: tuple[str, ...] = ()  #: text: oddities of the file that were skipped
 
 
 def fans(corners: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -61,7 +61,7 @@ def read_obj(path) -> StoredSurface:
     """The triangles of a ``.obj`` file.
 
     Corners are numbers of points from 1 on, or from the last point backwards (-1); what stands behind a slash belongs
-    to texture and shading. A line that ends in a backslash goes on in the next one.
+    to texture and shading. A line that ends in a backslash continues in the next one.
 
     Raises GeometryError for a missing file, and a point or a polygon that is none.
     """
@@ -141,7 +141,7 @@ class _Words:
             with warnings.catch_warnings(action="error", category=DeprecationWarning):  # text that is no number
                 self.values = np.fromstring(content.decode("latin-1"), np.float64, sep=" ")
         except (DeprecationWarning, ValueError) as error:
-            raise GeometryError(f"cannot read {path}: a value behind its header is no number") from error
+            raise GeometryError(f"cannot read {path}: a value after its header is not a number") from error
         self.at = 0
 
     def size(self, kind: str) -> int:
@@ -203,7 +203,7 @@ def read_ply(path) -> StoredSurface:
                 raise GeometryError(f"cannot read {path}: its polygons have no list {' or '.join(CORNERS)}")
             corners, ends = found[column]
             if not np.all((corners == np.floor(corners)) & (np.abs(corners) <= EXACT)):
-                raise GeometryError(f"cannot read {path}: a corner of a polygon is no number of a point")
+                raise GeometryError(f"cannot read {path}: a corner of a polygon is not the number of a point")
             triangles = fans(corners.astype(np.int64), ends)
         if points is not None and triangles is not None:
             return StoredSurface(points, triangles)
@@ -214,10 +214,10 @@ def _header(path, content: bytes) -> tuple[str, list[Element], int]:
     """(form of the numbers, elements, start of the numbers [bytes]) of a file."""
     found = re.match(rb"ply[ \t]*(\r\n|\n|\r)", content)
     if found is None:
-        raise GeometryError(f"cannot read {path}: it does not begin with a line ply, so it is no .ply file")
+        raise GeometryError(f"cannot read {path}: it does not begin with a line ply, so it is not a .ply file")
     end = re.search(rb"(?<=[\r\n])end_header[ \t]*" + found[1], content)
     if end is None:
-        raise GeometryError(f"cannot read {path}: it has no line end_header, so it is no .ply file or truncated")
+        raise GeometryError(f"cannot read {path}: it has no line end_header, so it is not a .ply file or truncated")
     form, elements = "", []
     for line in content[found.end() : end.start()].decode("latin-1").splitlines():
         match line.split():
@@ -329,18 +329,18 @@ def _of_corners(corners: np.ndarray, notes: tuple[str, ...] = ()) -> StoredSurfa
 
 
 def _binary(path, content: bytes, n_stated: int) -> StoredSurface:
-    """The triangles of a binary file; bytes behind them, such as colours of some programs, are passed over."""
+    """The triangles of a binary file; bytes behind them, such as colours of some programs, are skipped."""
     n_bytes = len(content) - HEADER - COUNT
     if n_bytes < 0:
-        raise GeometryError(f"cannot read {path}: {len(content)} bytes are no .stl file, or it is truncated")
+        raise GeometryError(f"cannot read {path}: {len(content)} bytes are not an .stl file, or it is truncated")
     n_held, n_more = n_bytes // FACET, n_bytes - FACET * n_stated
     if n_more < 0 or (n_more > 0 and n_more % FACET == 0):
         raise GeometryError(
             f"cannot read {path}: its header says {n_stated} triangles, the file has {n_held}: it is truncated, its"
-            " header is wrong, or it is no .stl file; write it anew (MeshLab, Blender)"
+            " header is wrong, or it is not an .stl file; write it again (MeshLab, Blender)"
         )
     facets = np.frombuffer(content, FACET_TYPE, n_stated, HEADER + COUNT)
-    notes = (f"{n_more} bytes behind the {n_stated} triangles of the file passed over",) if n_more else ()
+    notes = (f"{n_more} bytes after the {n_stated} triangles of the file are ignored",) if n_more else ()
     return _of_corners(facets["corners"], notes)
 
 
@@ -351,17 +351,17 @@ def _text_corners(path, content: bytes) -> np.ndarray:
     n_facets = words.count(b"facet")
     if words != FACET_WORDS * n_facets:
         raise GeometryError(
-            f"cannot read {path}: a facet has not three vertices between facet and endfacet: the file is truncated or"
-            " broken, or its facets are no triangles"
+            f"cannot read {path}: a facet does not have three vertices between facet and endfacet: the file is"
+            " truncated or broken, or its facets are not triangles"
         )
     try:
         corners = np.array(VERTICES.findall(text), dtype="S").astype(np.float64).reshape(-1, 3, 3)
     except ValueError as error:
         raise GeometryError(
-            f"cannot read {path}: a coordinate of a vertex is no number ({shown(str(error))})"
+            f"cannot read {path}: a coordinate of a vertex is not a number ({shown(str(error))})"
         ) from error
     if len(corners) != n_facets:
-        raise GeometryError(f"cannot read {path}: a vertex has not three coordinates")
+        raise GeometryError(f"cannot read {path}: a vertex does not have three coordinates")
     return corners
 
 

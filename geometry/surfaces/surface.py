@@ -51,7 +51,7 @@ class Surface:
     n_collapsed: int = 0  #: number of triangles of the file that were dropped because two of their vertices are equal
     #: (n,) number of the model's face that each triangle belongs to, -1 for none; None if it is unknown
     faces: np.ndarray | None = None
-    notes: tuple[str, ...] = ()  #: text: oddities of its file that were passed over
+    notes: tuple[str, ...] = ()  #: text: oddities of its file that were skipped
     #: (n,) for triangles of parts that overlap, wound outward, the number of their union, -1 for all others; None if no
     #: parts do
     united: np.ndarray | None = None
@@ -366,7 +366,7 @@ class OddRows:
 
     @property
     def count(self) -> int:
-        """How many they are."""
+        """Number of samples."""
         return sum(int(np.count_nonzero(odd)) for odd in self.odd)
 
     def seen(self, axes: tuple[int, int, int]) -> np.ndarray:

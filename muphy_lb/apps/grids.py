@@ -21,7 +21,7 @@ SPACING = "spacing_m"
 def geometry_on(case: Case, factor: float, asked: str) -> GeometrySection:
     """The geometry of a case with ``factor`` times as many voxels along an edge.
 
-    Spheres, surfaces and shapes in metres are voxelised anew with another spacing; voxels of anything else are divided
+    Spheres, surfaces and shapes in metres are voxelised again with another spacing; voxels of anything else are divided
     as they are.
 
     Args:

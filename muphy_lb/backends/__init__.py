@@ -56,7 +56,7 @@ def load_helpers(name: str, local_rank: int) -> None:
     """Let helpers load what they compile with for the backend that :func:`make_backend` will build, where that takes
     long."""
     if name == "cuda":
-        with suppress(Exception):  # whoever builds the backend tells what is wrong
+        with suppress(Exception):  # building the backend reports the error
             importlib.import_module("muphy_lb.backends.cuda.kept").load_helpers(local_rank)
 
 
@@ -79,7 +79,7 @@ def count_gpus() -> int:
 
 def _has_driver() -> bool:
     """Whether there may be a driver for GPUs. Where there is none, numba.cuda, whose import takes a third of a second,
-    is not needed to tell; it is asked in the simulator, and for a driver in a place of its own."""
+    is not needed; it is queried in the simulator, and for a driver installed elsewhere."""
     if any(name in os.environ for name in ("NUMBA_ENABLE_CUDASIM", "NUMBA_CUDA_DRIVER")):
         return True
     for name in DRIVERS:

@@ -234,7 +234,7 @@ class SortingArrays(NamedTuple):
 
 
 class Coupling(NamedTuple):
-    """How particles are coupled to nodes."""
+    """Coupling of particles with nodes."""
 
     nearest: bool  #: whether to the nearest node alone
     takes_field: bool  #: whether the velocity of own nodes is in a field, or is that of their populations

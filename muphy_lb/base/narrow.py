@@ -1,4 +1,4 @@
-"""Narrowing: a value of the type that it is known to have, where a type checker cannot tell."""
+"""Narrowing: a value as the type that it is known to have, where a type checker cannot infer it."""
 
 from collections.abc import Iterable
 from typing import TypeVar

@@ -8,7 +8,7 @@ Result = TypeVar("Result")
 
 
 def remembered(function: Callable[..., Result]) -> Callable[..., Result]:
-    """The function, whose last result its first argument remembers: a record that nobody changes. The same further
+    """The function, whose last result its first argument remembers: a record that does not change. The same further
     arguments give that result again, as long as the record lives."""
 
     @wraps(function)

@@ -51,7 +51,7 @@ class Feedback:
         beside: by number of an opening, what share of its outflow is added to the opening's own: ``{2: -0.5}`` takes
             off half of what leaves through opening 2.
         value: value of the opening at the start.
-        flow: number of the component of the state that holds the outflow of the step behind [m3/s]; it is told then.
+        flow: number of the component of the state that holds the outflow of the last step [m3/s]; it is reported then.
         every: steps between two updates, one of ``EVERY``.
 
     Raises ValueError: ``every`` is not one of these, or names or units and state differ in length.
@@ -98,7 +98,7 @@ class Impedance:
     modes: tuple[tuple[float, float], ...] = ()  #: (C_i [m3/Pa], tau_i [s]) each; tau_i may be infinite
 
     def at(self, frequency_rad_s: float) -> complex:
-        """Z(i omega) [Pa s/m3]."""
+        """Impedance Z(i omega) [Pa s/m3]."""
         s = 1j * frequency_rad_s
         return self.resistance + sum(1.0 / (compliance * (s + 1.0 / tau_s)) for compliance, tau_s in self.modes)
 
@@ -120,11 +120,11 @@ class ImposedPressure:
 
     @property
     def at_start_pa(self) -> float:
-        """At t = 0."""
+        """Pressure at t = 0 [Pa]."""
         return self.mean_pa + sum(self.cosine_pa)
 
     def at(self, time_s: np.ndarray) -> np.ndarray:
-        """(n,) at times (n,) [s]."""
+        """Pressure (n,) [Pa] at times (n,) [s]."""
         angles = 2.0 * math.pi / self.period_s * np.outer(np.arange(1, len(self.cosine_pa) + 1), time_s)
         return self.mean_pa + np.array(self.cosine_pa) @ np.cos(angles) + np.array(self.sine_pa) @ np.sin(angles)
 
@@ -192,7 +192,7 @@ class LumpedOutlet:
     start_pa: float  #: pressure at the start [Pa]
     every: int  #: steps between two updates
     beside: Mapping[int, float] = field(default_factory=dict)  #: as of :class:`~muphy_lb.boundaries.feedback.Feedback`
-    tells_modes: bool = True  #: whether the pressures of its compliances are told
+    tells_modes: bool = True  #: whether the pressures of its compliances are reported
     carries_waves: bool = False  #: whether it lets out waves that the stream carries along
 
     def feedback(self, area_m2: float, units: Units, cs2: float, conductance: float | None = None) -> Feedback:

@@ -20,10 +20,10 @@ from muphy_lb.operators import LAYERS, PRESSURE, VELOCITY, link_momentum, obliqu
 
 PARTS = 2.0**20  # of a voxel, the grid of places that whole voxels may be added to
 MOST_SCALED = 2.0  # area of an ellipse through walls over that of the voxels
-RANK = 1e-6  # singular value over the largest one below which walls do not tell a number
+RANK = 1e-6  # singular value over the largest one below which walls do not determine a number
 LEAST_TILT, MOST_TILT = 0.03, 4.0  # tangents of the angles between a vessel and the normal of its opening that count
 MOST_MISFIT = 0.3  # root mean square of a.M.a - 1 at walls up to which they are those of one vessel
-# The least tangent that stairs tell, and what share of the misfit of a straight vessel may remain where they do.
+# The least tangent that stairs resolve, and what share of the misfit of a straight vessel may remain where they do.
 LEAST_OF_STAIRS, MOST_LEFT = 0.06, 0.9
 # Root mean square distance [voxels] of stairs from a vessel (voxels alone: 0.3) from which each half of the layers must
 # turn by this share of what both turn together: a step or a rib near an opening turns one half.
@@ -68,13 +68,15 @@ class OpeningFrame:
     #: through the walls beside it or, if it has none, with its area; 0 along axes that are periodic
     ellipse: np.ndarray
     axis: np.ndarray  #: (3,) middle of the ellipse
-    along: np.ndarray  #: (3,) unit vector into the fluid along the vessel, as far as walls tell it; else the normal
+    along: (
+        np.ndarray
+    )  #: (3,) unit vector into the fluid along the vessel, as far as walls determine it; else the normal
     centre: np.ndarray  #: (3,) a point of its plane [voxels]
     has_walls: bool = True  #: whether a wall that does not slip is a neighbour of any of its nodes
 
     @property
     def cosine(self) -> float:
-        """Of the angle between the vessel and the normal; 1 exactly where they are one."""
+        """Cosine of the angle between the vessel and the normal; exactly 1 where they coincide."""
         return 1.0 if np.array_equal(self.along, self.normal) else float(self.along @ self.normal)
 
     @property
@@ -160,8 +162,8 @@ def _through(walls: np.ndarray, frame: OpeningFrame, are_stairs: bool = False) -
     """The frame with its ellipse moved and scaled to lie nearest to points (n, 3) of walls: a.M.a = a.b + c there by
     least squares, and d (a.b' + c') + d^2 c'' more by d voxels inwards, which gives the direction of the vessel: b' is
     twice M times what its axis moves aside in each of them, and with c'' a straight vessel is exact. Numbers that these
-    do not tell, and ellipses that are none or far larger or smaller than before, change nothing. Walls far from the
-    ellipse, as those of a rock, have no direction."""
+    do not determine, and ellipses that are none or far larger or smaller than before, change nothing. Walls far from
+    the ellipse, as those of a rock, have no direction."""
     arms = _Arms.of(walls, frame)
     curvature, axes, here, deeper = arms.curvature, arms.axes, arms.here, arms.deeper
     least = LEAST_OF_STAIRS if are_stairs else LEAST_TILT

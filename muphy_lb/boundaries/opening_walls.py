@@ -1,4 +1,4 @@
-"""Where the walls beside an opening lie, which tell its section and where its vessel goes."""
+"""Positions of the walls beside an opening, which determine its section and the direction of its vessel."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from muphy_lb.geometry.search import Vicinity
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.lattice import Lattice
 
-DEPTH = 3  # layers of voxels whose cut walls tell the direction of a vessel
+DEPTH = 3  # layers of voxels whose cut walls give the direction of a vessel
 STAIRS = 8  # layers whose stairs do: within a degree or so, four layers within three
 MARGIN = 2.0  # layers more, so that links of the outermost ones are known
 NOT_AT_WALL = np.iinfo(np.int32).min  # neighbour of a node at a wall that is at none
@@ -40,8 +40,8 @@ def wall_points(
 ) -> tuple[np.ndarray, bool]:
     """(n, 3) where links meet walls, and whether at their cuts: those ``beside`` an opening, voxel ids (n,) of its
     nodes and (Q, n) which of their links, half-way; or, if any of them is, at their cuts, and where others are cut from
-    voxels ``inside``, which tell where a vessel goes. Links across the plane end in what closes the vessel around it,
-    where no wall may cut them."""
+    voxels ``inside``, which give the direction of a vessel. Links across the plane end in what closes the vessel around
+    it, where no wall may cut them."""
     (voxel, is_beside), (cuts, inner) = beside, inside
     centre = (np.array(opening.centre_m) - nodes.origin_m) / nodes.spacing_m
     half_way, cut = [np.zeros((0, 3))], [np.zeros((0, 3))]

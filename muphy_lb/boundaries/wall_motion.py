@@ -20,7 +20,7 @@ HALF_WAY_SHEAR = (
 )
 MAX_WALL_VELOCITY = 0.3
 FASTEST_STAIRS = 10.0
-"""Largest Reynolds number of a voxel with the velocity of a half-way wall that moves through the faces of its voxels:
+"""Largest cell Reynolds number with the velocity of a half-way wall that moves through the faces of its voxels:
 to 10 all collisions but regularised stayed at their torque, at 15 trt and mrt, at 25 all diverged or left it."""
 STATIONARY = (0.0, 0.0, 0.0)
 ALONG_ITSELF = 1e-9  # component of a velocity along itself that is rounding
@@ -144,7 +144,7 @@ def _refuse_fast_stairs(nodes: NodeList, links: LinkRecords, velocity, reynolds,
         largest = reynolds[is_stair & (links.boundary == number)].max()
         if largest > FASTEST_STAIRS:
             raise InputError(
-                f"walls.{nodes.walls[number].name}: the Reynolds number of a voxel with the velocity of this wall is"
+                f"walls.{nodes.walls[number].name}: the cell Reynolds number with the velocity of this wall is"
                 f" {largest:.3g}, above {FASTEST_STAIRS:g}, beyond which flows along moving staircases slowly leave the"
                 " solution; set lattice.smagorinsky, or finer voxels, a slower wall or a larger viscosity, or, where"
                 " the distance to the wall is known and there is no free surface, lattice.walls = 'bouzidi'"
@@ -157,8 +157,8 @@ def _refuse_to_displace(name: str, motion: WallMotion, vectors: np.ndarray) -> N
     if np.abs(across).max(initial=0.0) > ALONG_ITSELF * np.linalg.norm(motion.velocity):
         raise InputError(
             f"walls.{name}: velocity_m_s leads through faces of this wall, where it would displace fluid that has"
-            " nowhere to go; here walls may only move along themselves: give a velocity along all its faces, or a"
-            " rotation_rad_s of a wall that is round"
+            " nowhere to go; here walls may only move along themselves: give a velocity along all its faces, or"
+            " rotation_rad_s for a round wall"
         )
 
 

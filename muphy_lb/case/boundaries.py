@@ -77,10 +77,10 @@ class CoronarySection(_Answering):
 
 
 class FlowSplitSection(_Answering):
-    """A share of what leaves through all outlets with a share."""
+    """A share of the outflow through all outlets with a share."""
 
     fraction: Annotated[float, Field(gt=0.0, lt=1.0)]
-    """share, in the mean over time; those of all outlets must add up to 1"""
+    """share in the time average; the shares of all outlets must add up to 1"""
 
 
 ANSWERING = ("windkessel", "coronary", "flow_split")
@@ -118,7 +118,7 @@ class _Opening(Section):
     coronary: CoronarySection | None = None
     """coronary bed behind an outlet"""
     flow_split: FlowSplitSection | None = None
-    """share of what leaves through all outlets with a share"""
+    """share of the outflow through all outlets with a share"""
     non_reflecting: bool = False
     """with pressure_pa: waves leave; the pressure is then that of a fluid at rest behind the opening"""
 
@@ -164,7 +164,7 @@ class _WallMotion(Section):
     name: Name
     """label that the geometry gives, or that box_m makes"""
     box_m: Box | None = None
-    """lowest and highest corner [m] of a box whose solid voxels become this wall, but for those of walls before it"""
+    """lowest and highest corner [m] of a box whose solid voxels become this wall, except those of earlier walls"""
     velocity_m_s: Vector | None = None
     """velocity (x, y, z) [m/s]"""
     rotation_rad_s: Vector | None = None
@@ -210,9 +210,9 @@ class WallRegionSection(Section):
     box_m: Box | None = None
     """lowest and highest corner [m] of a box"""
     axis_m: Line | None = None
-    """first and last point (x, y, z) [m] of a line: what lies between the planes across it through its ends"""
+    """first and last point (x, y, z) [m] of a line; the part lies between the planes normal to it through its ends"""
     radius_m: Positive | None = None
-    """largest distance from the line [m], with axis_m; without it all between the planes"""
+    """largest distance from the line [m], with axis_m; without it everything between the planes"""
 
     @classmethod
     def rules(cls, given):

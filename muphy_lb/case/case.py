@@ -50,7 +50,7 @@ class _Flow(Section):
     title: str = ""
     """free text"""
     geometry: GeometrySection
-    """where fluid is"""
+    """domain of the flow"""
     openings: Annotated[tuple[OpeningSection, ...], Field(strict=False)] = ()
     """inlets and outlets"""
     walls: Annotated[tuple[WallSection, ...], Field(strict=False)] = ()
@@ -58,9 +58,9 @@ class _Flow(Section):
     fluid: FluidSection
     """density and viscosity"""
     flow: FlowSection = FlowSection()
-    """what drives the flow besides openings and walls"""
+    """driving forces of the flow besides openings and walls"""
     initial: InitialSection | None = None
-    """state that the flow starts from instead of rest"""
+    """initial state of the flow, instead of rest"""
 
 
 def _physics_key(module: ModuleType):
@@ -95,7 +95,7 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
     probes: Annotated[tuple[ProbeSection, ...], Field(strict=False)] = ()
     """points, lines and planes whose flow is recorded"""
     segments: Annotated[tuple[SegmentSection, ...], Field(strict=False)] = ()
-    """stretches of a vessel whose pressure drop is measured"""
+    """segments of a vessel whose pressure drop is measured"""
     wall_regions: Annotated[tuple[WallRegionSection, ...], Field(strict=False)] = ()
     """parts of the wall whose shear stress is summarised"""
 
@@ -149,7 +149,7 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
     def _words(cls, error):
         """As of any section; of a key of a section that is given without it, where it belongs."""
         places = _places(error["loc"][0]) if error["type"] == "extra_forbidden" and len(error["loc"]) == 1 else []
-        return f"is no section; did you mean {' or '.join(places)}?" if places else super()._words(error)
+        return f"is not a section; did you mean {' or '.join(places)}?" if places else super()._words(error)
 
     def model_post_init(self, context):
         """Keep the folder that the case was read from."""
@@ -275,7 +275,7 @@ def _overridden(table: dict, overrides) -> list[str]:
     if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
         raise InputError(
             f"changes of a case are {shown(overrides)}, of type {type(overrides).__name__}; give values by dotted key,"
-            " such as {'run.steps': 1000}, or a list of texts, such as ['run.steps=1000']"
+            " such as {'run.steps': 1000}, or a list of strings, such as ['run.steps=1000']"
         )
     before = deepcopy(table) if overrides else {}
     problems = [problem for override in overrides if (problem := override_value(table, override))]

@@ -13,7 +13,7 @@ from pydantic_core import core_schema
 class OneOf:
     """Metadata of a text that must be a name in a table: ``Annotated[str, OneOf("muphy_lb.lattice", "LATTICES")]``.
 
-    So whoever adds an entry to a table has added it to the case file. The table is imported when a value is checked,
+    So an entry added to a table is also added to the case file. The table is imported when a value is checked,
     not before: reading the sections takes none of the solver's libraries.
     """
 

@@ -113,7 +113,7 @@ class FluidSection(*key_classes("FluidKeys"), _Newtonian):  # type: ignore[misc]
 
     @classmethod
     def rules(cls, given):
-        """One law."""
+        """Check that one viscosity law is given."""
         yield from super().rules(given)
         laws = given.keys() & LAWS
         if len(laws) > 1:
@@ -164,7 +164,7 @@ class AccelerationSection(Section):
         """A vector with a waveform, or a record."""
         yield from exactly_one(given, "acceleration_m_s2", "file")
         if ("acceleration_m_s2" in given) != ("waveform" in given):
-            yield "has no waveform beside its acceleration_m_s2; give both, and what is constant to the flow itself"
+            yield "has no waveform beside its acceleration_m_s2; give both; a constant acceleration belongs in [flow]"
 
 
 class FlowSection(Section):

@@ -40,7 +40,7 @@ TWICE = ("unit", "spacing_m", PERIODIC)
 
 
 class GeometrySection(Section):
-    """Where fluid is: an image or surface file, or a named shape."""
+    """Domain of the flow: an image or surface file, or a named shape."""
 
     file: str | None = None
     """image, surface or prepared geometry (.h5), relative to the folder of the case file"""
@@ -53,13 +53,13 @@ class GeometrySection(Section):
     keep: Literal["openings", "largest", "all"] | None = None
     """connected parts to keep; without it: openings if there are any, else all"""
     periodic: Axes = ()
-    """axes along which the box repeats, with all that is drawn in it: ["x", "y"] or "xy"; else as the shape does"""
+    """axes along which the box repeats, with everything in it: ["x", "y"] or "xy"; else as the shape does"""
     options: Options = {}
-    """table handed to the reader or the shape generator"""
+    """options of the reader or the shape generator"""
 
     @classmethod
     def rules(cls, given):
-        """One source; a shape needs its voxel edge."""
+        """Check that one source is given, and that a shape has its voxel edge."""
         yield from exactly_one(given, "file", "shape")
         if "shape" in given and "spacing_m" not in given:
             yield "has a shape but no spacing_m; give the voxel edge [m]"

@@ -23,21 +23,21 @@ class LatticeSection(Section):
     smagorinsky: Annotated[Positive, Field(le=1.0)] | None = None
     """Smagorinsky constant of a large-eddy simulation, about 0.1 to 0.17"""
     walls: Annotated[str, OneOf("muphy_lb.operators.wall_rules", "WALL_RULES")] = "half-way"
-    """where walls are: half-way between voxels, or at their true distance by interpolation"""
+    """position of walls: half-way between voxels, or at their true distance by interpolation"""
     wall_balance: bool = True
-    """interpolated walls: whether wall nodes make up for what their links return too much or too little"""
+    """interpolated walls: whether wall nodes conserve mass by compensating the error of their links"""
     relaxation_time: Positive | None = None
     """relaxation time [time steps], above 0.5"""
     time_step_s: Positive | None = None
     """time step [s]"""
     lattice_velocity: Positive | None = None
-    """voxels per time step that the reference velocity shall be, best below 0.1"""
+    """reference velocity in voxels per time step, best below 0.1"""
     reference_velocity_m_s: Positive | None = None
     """velocity [m/s] of the Reynolds and Mach numbers; without it the largest that an opening or wall imposes"""
 
     @classmethod
     def rules(cls, given):
-        """One number fixes the time step; a collision reads the keys that it declares, and no others."""
+        """Check that one number fixes the time step and that a collision has only the keys that it declares."""
         yield from exactly_one(given, "relaxation_time", "time_step_s", "lattice_velocity")
         further = [key for key in given if key not in LatticeSection.model_fields and given[key] != {}]
         readers = LatticeSection.keys_of.readers if further else {}

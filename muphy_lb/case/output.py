@@ -67,13 +67,13 @@ class OutputSection(Section):
     picture: bool = True
     """draw pictures at the end"""
     picture_style: Literal["dark", "light"] = "dark"
-    """ground of the pictures at the end: dark for screens, light for papers"""
+    """background of the pictures at the end: dark for screens, light for papers"""
     picture_format: Literal["png", "svg", "pdf"] = "png"
     """svg or pdf: the pictures of the end also in that format, beside their PNG, which the report shows"""
     frames_every_steps: AtLeastZero = 0
     """steps between two pictures in the folder frames, all with one scale of colours; 0 for none"""
     frames_field: ShownField | None = None
-    """what they show on a plane; by default the speed, or what a physics draws in its own way"""
+    """field that they show on a plane; by default the speed, or the picture of a physics"""
     film: bool = False
     """make a film of these pictures at the end, film.gif"""
     vtk: bool = True
@@ -115,7 +115,7 @@ class ProbeSection(Section):
     n_points: Annotated[int, Field(ge=2, le=1000)] = 20
     """points of a line, evenly spaced; points that lie in solid are not a number"""
     fields: Annotated[tuple[StressName, ...], Field(strict=False)] = ()
-    """what is recorded beside velocity and pressure"""
+    """fields recorded in addition to velocity and pressure"""
     plane_m: Vector | None = None
     """point (x, y, z) [m] of a plane: flow rate, mean pressure, mean and largest speed"""
     normal: Direction | None = None
@@ -123,11 +123,12 @@ class ProbeSection(Section):
     radius_m: Positive | None = None
     """radius around plane_m [m]; without it the whole plane"""
     branch: Literal["all", "nearest"] = "all"
-    """what fluid of the plane: nearest takes the connected piece nearest plane_m alone, one branch of a vessel"""
+    """part of the fluid in the plane: nearest takes only the connected piece nearest to plane_m, one branch of a
+    vessel"""
 
     @classmethod
     def rules(cls, given):
-        """One position; a plane has a normal."""
+        """Check that a probe has one position, and a plane a normal."""
         yield from exactly_one(given, "point_m", "line_m", "plane_m")
         if ("plane_m" in given) != ("normal" in given):
             yield "needs both or none of plane_m and normal"
@@ -152,7 +153,7 @@ class SegmentSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """Two planes."""
+        """Check that a segment has two planes."""
         if "proximal" in given and given.get("proximal") == given.get("distal"):
             yield f"has proximal and distal {given['distal']!r}; name two different probes"
 
@@ -165,4 +166,4 @@ def segment_problems(segments: Sequence[Mapping], probes: Sequence[Mapping]) -> 
             name = segment.get(end)
             if isinstance(name, str) and name not in planes:
                 remedy = did_you_mean(name, planes) if planes else "add [[probes]] with plane_m and normal"
-                yield f"has segments.{segment.get('name')}.{end} = {name!r}, which is no probe with plane_m; {remedy}"
+                yield f"has segments.{segment.get('name')}.{end} = {name!r}, not a probe with plane_m; {remedy}"

@@ -37,11 +37,11 @@ class _Start(Section):
 
 
 class InitialSection(*key_classes("InitialKeys"), _Start):  # type: ignore[misc]  # bases are known at run time
-    """The state that the flow starts from instead of rest; openings rise from rest unless run.ramp_steps is 0."""
+    """The initial state of the flow, instead of rest; openings rise from rest unless run.ramp_steps is 0."""
 
     @classmethod
     def rules(cls, given):
-        """Each field is given once; a pressure that is computed is not given."""
+        """Check that each field is given once, and no pressure that is to be computed."""
         yield from super().rules(given)
         for keys in ALTERNATIVES:
             there = [key for key in keys if key in given]
@@ -73,7 +73,7 @@ Monitored = Annotated[tuple[Quantity, ...], Field(strict=False), AfterValidator(
 
 
 class RunSection(Section):
-    """How long to run, and when to stop early."""
+    """Length of the run, and criteria to stop early."""
 
     steps: AtLeastOne | None = None
     """number of time steps"""
@@ -82,14 +82,13 @@ class RunSection(Section):
     wall_time: Duration | None = None
     """clock time HH:MM:SS after which to stop, as a string"""
     frozen_after_s: Positive | None = None
-    """time [s] after which the flow stays as it then is, and only what it carries, species and age, goes on: faster, in
-    a flow that is steady"""
+    """time [s] after which the flow is frozen and only species and age are advanced, for a flow that is then steady"""
     frozen_step_s: Positive | None = None
-    """longest time step [s] of what the flow carries from then on; it is as long as speeds, diffusivities and rates
-    allow, at most this, and a whole number of steps of the flow"""
+    """largest time step [s] of species and age in the frozen flow; the step is as long as speeds, diffusivities and
+    rates allow, at most this, and a multiple of that of the flow"""
     replayed_instants: Annotated[int, Field(ge=8, le=10_000)] | None = None
-    """of a flow that waveforms drive: number of instants at which the beat ahead of frozen_after_s is stored, to be
-    repeated from then on; it takes memory for three numbers a node and instant"""
+    """for a flow driven by waveforms: number of instants at which the beat before frozen_after_s is stored, to be
+    repeated from then on; needs memory for three numbers per node and instant"""
     ramp_steps: AtLeastZero = 200
     """steps over which the openings' values rise smoothly from rest; 0 = at once"""
     steady_tolerance: Annotated[Positive, Field(le=LARGEST_TOLERANCE)] | None = None
@@ -97,9 +96,9 @@ class RunSection(Section):
     steady_time_s also the change of flow rates that is still to come, with it that of the permeability; at most 0.1,
     usually 1e-3 or less"""
     steady_interval_steps: AtLeastOne = 200
-    """steps between two looks at the change"""
+    """steps between two evaluations of the change"""
     steady_time_s: Positive | None = None
-    """characteristic time [s]; without it the interval between two looks"""
+    """characteristic time [s]; without it the interval between two evaluations"""
     steady_watch: Monitored = Field(
         ("mean_speed", "flow_rates"), description=f"what is watched: {', '.join(MONITORED)}"
     )
@@ -122,12 +121,12 @@ class RunSection(Section):
         if "replayed_instants" in given and "frozen_after_s" not in given:
             yield "has replayed_instants but no frozen_after_s, the time from which on a beat is replayed: give both"
         if given.keys() >= {"steady_tolerance", "periodic_tolerance"}:
-            yield "has steady_tolerance and periodic_tolerance; what pulsates is never steady: give one of both"
-        watched, told = given.get("steady_watch") or FLOW_MONITORED, "which a flow that stays as it is meets at once"
+            yield "has steady_tolerance and periodic_tolerance; a pulsating flow is never steady: give one of the two"
+        watched, told = given.get("steady_watch") or FLOW_MONITORED, "which a frozen flow meets at once"
         if given.keys() >= {"frozen_after_s", "periodic_tolerance"}:
-            yield f"has frozen_after_s and periodic_tolerance, {told}: give one of both"
+            yield f"has frozen_after_s and periodic_tolerance, {told}: give one of the two"
         if given.keys() >= {"frozen_after_s", "steady_tolerance"} and not set(FLOW_MONITORED).isdisjoint(watched):
-            yield f"has frozen_after_s and steady_tolerance, {told}: give one of both, or steady_watch = ['dispersion']"
+            yield f"has frozen_after_s and steady_tolerance, {told}: give one of them, or steady_watch = ['dispersion']"
 
     @property
     def may_end_early(self) -> bool:
@@ -153,26 +152,26 @@ def _zero_or_more_than_1(limit: float) -> float:
 
 
 class ComputeSection(Section):
-    """How the flow is computed; it does not change the physics."""
+    """Computation of the flow; does not change the physics."""
 
     longest = MappingProxyType({"rank_speeds": 100_000})
 
     backend: Annotated[str, OneOf("muphy_lb.backends", "BACKENDS", ("auto",))] = "auto"
-    """what runs the kernels"""
+    """device that runs the kernels"""
     precision: Annotated[str, OneOf("muphy_lb.base.precision", "PRECISIONS")] = "fp32"
     """type of the stored populations; fp16 is computed with in fp32"""
     streaming: Annotated[str, OneOf("muphy_lb.domain.streaming", "STREAMINGS")] = "pull"
     """gather before or scatter after the collision, or in place, which takes half the memory"""
     order: Annotated[str, OneOf("muphy_lb.domain.local", "ORDERS")] = "lexicographic"
-    """how a rank runs through its nodes"""
+    """order of the nodes of a rank"""
     transport: Annotated[str, OneOf("muphy_lb.parallel.choice", "TRANSPORTS")] = "auto"
     """how GPUs of different ranks exchange halos; auto takes the fastest that works"""
     partition: str = "auto"
-    """how nodes are shared among ranks: a method, a stored partitioning, or auto, the shortest predicted step"""
+    """distribution of the nodes among ranks: a method, a stored partitioning, or auto, the shortest predicted step"""
     rank_speeds: Speeds = ()
     """relative speeds of the ranks, by which nodes are shared; empty if they are equal"""
     rebalance: Annotated[float, AfterValidator(_zero_or_more_than_1)] = 1.3
-    """load of the fullest rank over the mean beyond which a run shares its nodes anew, where physics moves the load, as
-    particles do; 0 for never"""
+    """load of the fullest rank over the mean above which nodes are redistributed among the ranks, where physics moves
+    the load, as particles do; 0 for never"""
     rebalance_every_steps: AtLeastOne = 500
-    """steps between two looks at the loads"""
+    """steps between two checks of the loads"""

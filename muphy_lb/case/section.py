@@ -1,6 +1,6 @@
 """Section: the base of the tables of a case file, and the types of their values.
 
-A section reports everything that is wrong with it at once, in words for the user: pydantic checks each value, the
+A section reports everything that is wrong with it at once, as text for the user: pydantic checks each value, the
 section's own ``rules`` what must hold between keys. The name of a key ends in its SI unit; a string with another unit
 of the same dimension (``radius_m = "0.2 mm"``) is converted.
 """
@@ -176,7 +176,7 @@ class Section(BaseModel):
             super().__setattr__(name, value)
             return
         if name not in (known := type(self).all_fields()):
-            raise InputError(f"{name!r} is no key of a case; {did_you_mean(name, list(known))}")
+            raise InputError(f"{name!r} is not a key of a case; {did_you_mean(name, list(known))}")
         raise InputError(
             f"{name} = {shown(value)}: a case that has been read does not change; make another one, as in"
             f' Simulation.from_case(simulation.case, ["SECTION.{name}=..."])'
@@ -239,7 +239,7 @@ class Section(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _all_problems(cls, data, handler, info):
-        """Report wrong values and broken rules together, in words for the user; texts with a unit become numbers."""
+        """Report wrong values and broken rules together, as text for the user; texts with a unit become numbers."""
         if cls.keys_of and isinstance(data, Mapping) and data.keys() - cls.model_fields.keys():
             checked = cls._complete().model_validate(data, context=info.context)
             return handler({key: value for key in data if (value := getattr(checked, key)) is not None})
@@ -322,7 +322,7 @@ class Section(BaseModel):
 @cache
 def _texts(section: type[Section]) -> dict[str, str]:
     """The texts under the keys of a class of sections, and under those that it inherits. They are read from its source
-    when they are told, since most runs need none."""
+    when they are shown, since most runs need none."""
     kinds = [kind for kind in reversed(section.__mro__) if issubclass(kind, Section) and kind is not Section]
     found = {name: text for kind in kinds for name, text in _texts_in(kind)}
     return {name: text for name, text in found.items() if name in section.model_fields}
@@ -388,9 +388,9 @@ def _clock_time(value):
     if is_number(value) and 0 <= value < MOST_SECONDS:
         minutes, seconds = divmod(math.ceil(value), 60)
         text = f"{minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}"
-        raise ValueError(f'must be a text "HH:MM:SS"; {value:g} s are "{text}"')
+        raise ValueError(f'must be a string "HH:MM:SS"; {value:g} s are "{text}"')
     if isinstance(value, str) and not re.fullmatch(r"[0-9]+:[0-5][0-9]:[0-5][0-9]", value):
-        raise ValueError('must be a text "HH:MM:SS", such as "12:00:00"')
+        raise ValueError('must be a string "HH:MM:SS", such as "12:00:00"')
     return value
 
 

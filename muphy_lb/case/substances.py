@@ -82,7 +82,7 @@ class SubstanceKeys(Section):
 
 def _implied(given: Mapping) -> tuple[float, float] | None:
     """Density and viscosity of the substance of a table in plain values; None if it names none, or has values that are
-    none, which is told of each key. Raises InputError: as of :func:`properties`."""
+    none, which is reported for each key. Raises InputError: as of :func:`properties`."""
     name, salinity = given.get("substance"), given.get("salinity", 0.035)
     values = (given.get("at_temperature_k", ROOM_K), given.get("at_pressure_pa", ATMOSPHERE_PA))
     if name not in SUBSTANCES or not all(isinstance(each, int | float) for each in (*values, salinity)):

@@ -138,7 +138,7 @@ def as_override(path: str, value) -> str:
         return f"{path}={'' if value is None else _toml_value(value)}"
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{path} is {shown(value)}; give a number, a text, a truth value, or a list of them"
+            f"{path} is {shown(value)}; give a number, a string, true or false, or a list of them"
         ) from error
 
 
@@ -151,7 +151,7 @@ def _parsed(text: str):
     except tomllib.TOMLDecodeError as error:
         if re.fullmatch(r"[A-Za-z_./~][\w./~-]*", text) or is_quantity(text):
             return text
-        raise ValueError(f"{_quoted(text)} is not a TOML value; put a text in double quotes") from error
+        raise ValueError(f"{_quoted(text)} is not a TOML value; put a string in double quotes") from error
 
 
 def _child(table, key: str):
@@ -209,4 +209,4 @@ def _plain(value):
     """A number or an array of NumPy as Python has it."""
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"{shown(value)} is no value of TOML")
+    raise TypeError(f"{shown(value)} is not a TOML value")

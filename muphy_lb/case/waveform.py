@@ -36,4 +36,4 @@ class WaveformSection(Section):
         yield from exactly_one(given, "file", "period_s")
         series = given.get("cosine") or given.get("sine") or given.get("mean", 1.0) != 1.0
         if "file" in given and "period_s" not in given and series:
-            yield "has a file and a series; give one of both"
+            yield "has a file and a series; give one of the two"

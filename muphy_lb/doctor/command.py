@@ -1,6 +1,6 @@
 """The command ``muphy-lb doctor``: looks at all that the solver needs, and says what to install. It works where
 packages are missing that every other command needs. Under a launcher all ranks take part in the trials of the
-transports, and rank 0 speaks."""
+transports, and rank 0 reports."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WOR
 def parser() -> argparse.ArgumentParser:
     """The parser of the command's options."""
     made = argparse.ArgumentParser(
-        prog="muphy-lb doctor", description="Look at all that the solver needs, and say what to install."
+        prog="muphy-lb doctor", description="Check everything that the solver needs, and name what to install."
     )
     made.add_argument("--json", action="store_true", help="print what was found as JSON")
     return made

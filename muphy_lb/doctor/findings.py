@@ -148,7 +148,7 @@ def _judged(requirement) -> Finding:
         return Finding(name, MISSING, "not installed", command, is_needed=True)
     if requirement.specifier.contains(there, prereleases=True):
         return Finding(name, OK, there, is_needed=True)
-    text = f"{there} is not {requirement.specifier}, with which it was tested"
+    text = f"{there} is not {requirement.specifier}, the versions that were tested"
     return Finding(name, NOTE, text, command)
 
 
@@ -197,9 +197,9 @@ def caches() -> Iterator[Finding]:
     users = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
     kernels = Path(os.environ.get("NUMBA_CACHE_DIR") or users)
     tuning = Path(os.environ.get("MUPHY_CACHE") or users / "muphy_lb")
-    remedy = "name a folder that can be written in {}; without it every start compiles anew"
+    remedy = "name a folder that can be written in {}; without it every start compiles again"
     yield _cache("compiled kernels", kernels / "muphy_lb-kernels", remedy.format("NUMBA_CACHE_DIR"))
-    remedy = "name a folder that can be written in {}; without it every start on a GPU times its kernels anew"
+    remedy = "name a folder that can be written in {}; without it every start on a GPU times its kernels again"
     yield _cache("tuned launches", tuning, remedy.format("MUPHY_CACHE"))
 
 
@@ -286,7 +286,7 @@ def _leading(text: str) -> float:
 def ranks() -> Iterator[Finding]:
     """The launcher, and what two ranks that it starts can do."""
     launcher = find_launcher()
-    remedy = 'pip install "muphy_lb[mpi]", or load the MPI module of the cluster; one rank needs none'
+    remedy = 'pip install "muphy_lb[mpi]", or load the MPI module of the cluster; a single rank needs none'
     if launcher is None:
         yield Finding("mpirun", MISSING, f"neither beside {sys.executable} nor on PATH", remedy)
         return
@@ -317,7 +317,7 @@ def _transport(name: str, reason: str, answer: dict) -> Finding:
     if answer["device"] != "cuda":
         return Finding(topic, NOTE, "moves the memory of GPUs; there is none here")
     if name == "nccl" and answer["share_gpus"] and not reason.startswith("ModuleNotFoundError"):
-        return Finding(topic, NOTE, "not tried: it wants a GPU for each rank, and here ranks share one")
+        return Finding(topic, NOTE, "not tried: it needs a GPU for each rank, and here ranks share one")
     return Finding(topic, NOTE, f"does not work: {reason}", REMEDIES.get(name, ""))
 
 

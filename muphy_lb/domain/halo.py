@@ -109,8 +109,8 @@ class Exchange:
     unpack_start: np.ndarray
     #: whether received values are added to those in the buffer, as integers, instead of replacing them
     accumulates: bool = False
-    #: whether messages are copied at once from where they arrive, so that who sent them may be told: the exchange may
-    #: follow itself, several times in a step or every so many. All ranks agree.
+    #: whether messages are copied at once from where they arrive, so that their sender may be notified: the exchange
+    #: may follow itself, several times in a step or every so many. All ranks agree.
     acknowledged: bool = False
     #: if not 0, messages are equally long, each a number n and rows of this length; no more than the first n values of
     #: each row need to be sent. A part of the exchange does not know that.

@@ -16,7 +16,7 @@ from muphy_lb.lattice import Lattice
 
 SMOOTHINGS, ALIKE = (3.0, 1.5), 0.985
 """Standard deviations [voxels] over which walls are smoothed before derivatives are taken: the wider one where both
-normals are alike, by cosine, so that neither corners nor the other side of a throat turn them."""
+normals are similar, by cosine, so that neither corners nor the other side of a throat turn them."""
 FACE, NEAR = 4, 8
 """Nodes on both sides of a concave corner that at least lie beside planes, and those whose normals are of these."""
 CHUNK = 1 << 20  # nodes looked at together
@@ -89,8 +89,8 @@ def _at_faces(normal: np.ndarray, bend: np.ndarray) -> np.ndarray:
 
 def _faces_at_corners(codes: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(3, n) normals of planes across axes at nodes beside a concave corner of two of them, and those of both planes at
-    nodes in the corner, 0 elsewhere: both planes go on for ``FACE`` nodes at least, which no staircase of a smooth wall
-    does. ``codes``: (6, n) neighbours along ``AXES`` of nodes of ascending numbers ``near`` (n,)."""
+    nodes in the corner, 0 elsewhere: both planes extend for ``FACE`` nodes at least, which no staircase of a smooth
+    wall does. ``codes``: (6, n) neighbours along ``AXES`` of nodes of ascending numbers ``near`` (n,)."""
     place = np.minimum(np.searchsorted(near, codes), max(near.size - 1, 0))
     beside = np.where(near[place] == codes, place, -1) if near.size else codes
     of_wall, is_beside, is_in = is_wall(codes), np.zeros(codes.shape, dtype=bool), np.zeros(codes.shape, dtype=bool)

@@ -403,7 +403,7 @@ class BoundaryLinks:
 
     def _momenta(self, conditions: LinkConditions) -> tuple:
         """The momentum of the links for either copy of the values: where profiles change their shape it follows from
-        the amplitudes, as :class:`~muphy_lb.engine.timed_values.TimedValues` is told."""
+        the amplitudes, as :class:`~muphy_lb.engine.timed_values.TimedValues` requires."""
         if not conditions.profiles:
             return (self._links[0].momentum,) * 2
         order, boundary, weights = self._order, self._addresses.domain.links.boundary, {}

@@ -91,7 +91,7 @@ class Engine:
         return any(value is STEP for values in given for value in values.values())
 
     def step(self) -> None:
-        """One time step."""
+        """Advance by one time step."""
         for launch in self._launches.step(self._begin_step()):
             launch()
 
@@ -110,7 +110,7 @@ class Engine:
                 n_steps -= 1
 
     def step_by(self, do) -> None:
-        """One time step, each task (:class:`muphy_lb.parallel.task.Task`) handed to ``do``."""
+        """Advance by one time step, each task (:class:`muphy_lb.parallel.task.Task`) handed to ``do``."""
         for task in self._launches.tasks(self._begin_step()):
             do(task)
 
@@ -196,7 +196,7 @@ class Engine:
         per_node = any(np.size(value) > 1 for value in parameters.values())
 
         def stored(first, last):
-            # nodes in a row that start alike, as in a gas or at one depth, are computed once
+            # nodes in a row with equal initial values, as in a gas or at one depth, are computed once
             own = [values if values.shape[1] == 1 else values[:, first:last] for values in given]
             begins = np.arange(last - first) if per_node else _changes(own, last - first)
             rho, u, *pi = (values if values.shape[1] == 1 else values[:, begins] for values in own)
@@ -321,7 +321,7 @@ class Engine:
         return looking_ahead(self, self._binder)
 
     def barrier(self) -> None:
-        """No rank goes on while another still reads what its neighbours write to."""
+        """Barrier: no rank continues while another one still reads what its neighbours write to."""
         self.backend.synchronise()
         self._connector.communicator.barrier()
 
@@ -381,7 +381,7 @@ class Engine:
 
     @property
     def transport(self) -> str:
-        """How halos travel: names of transports joined by "+", or "none"."""
+        """Transports of halos: names joined by "+", or "none"."""
         return self.halo.used
 
     @property

@@ -87,7 +87,8 @@ class CollectedNodes:
         return self.made(self._of_field[field], nodes, 1 - parity) if field in self._of_field else None
 
     def forget(self) -> None:
-        """Fields have been overwritten: the next step, an even one, finds that nothing is known."""
+        """Discard the stored lists, since fields have been overwritten: the next step, an even one, makes them
+        again."""
         for lists in self._lists.values():
             self._forget_one(*lists)
 

@@ -123,7 +123,7 @@ class Particles:
 
 
 class _BoundSet:
-    """One set of particles."""
+    """A set of particles bound to launches."""
 
     def __init__(self, backend, connector: HaloConnector, declared: ParticleSet, lookup, arrays_of_lookup, stages):
         self._backend, self.declared, self.capacity = backend, declared, declared.capacity

@@ -41,7 +41,7 @@ from muphy_lb.parallel.transports import ExchangeTasks
 
 
 class StepKind(NamedTuple):
-    """The properties by which steps differ."""
+    """Properties by which steps differ."""
 
     parity: int  #: the buffer from which it goes
     has_schedule: bool = False  #: whether values are taken from the schedule's next row first
@@ -103,7 +103,7 @@ def passes(stages: tuple[Stage, ...], written: set[str], fields: Mapping[str, Fi
 
 
 def _is_another_part(stage: Stage, writer: Stage | None, field: Field) -> bool:
-    """Whether a stage does at other nodes what the writer of a field has done."""
+    """Whether a stage treats other nodes than the writer of a field."""
     is_same = writer is not None and stage.operators == writer.operators != ()
     return field.guarded and is_same
 
@@ -115,7 +115,7 @@ def _exchanging(found: list[Pass], writer: Stage | None) -> Pass | None:
 
 
 def _read_first(stages: tuple[Stage, ...], readable: Mapping[str, Field]) -> tuple[str, ...]:
-    """Fields that stages read at neighbours as the step before has left them."""
+    """Fields that stages read at neighbours with the values of the last step."""
     found: list[str] = []
     written: set[str] = set()
     for stage in stages:
@@ -233,7 +233,7 @@ class StepBinder:
         self._behind = self._behind_collision()
 
     def _bulk_apart(self) -> Where | None:
-        """The bulk, if that of the interior collides by itself."""
+        """The bulk, if it collides separately from the interior."""
         model = self._model
         is_possible = self._backend.has_bulk_queue and not model.streaming.in_place
         changes = [ARRIVING in stage.writes for stage in model.between]
@@ -287,7 +287,7 @@ class StepBinder:
         return tasks
 
     def _frozen(self, kind: StepKind) -> list[Task]:
-        """The tasks of a step that leaves the flow as it is."""
+        """The tasks of a step that does not change the flow."""
         first, *others = self._order.after
         carried = Pass()
         carried.exchanged, carried.stages = self._order.at_start, first.stages
@@ -300,11 +300,11 @@ class StepBinder:
         return [*tasks, ordering(backend.interior_waits_for_edge)]
 
     def frozen_alone(self, parity: int) -> list[Task]:
-        """The tasks of stages that no step has but those of a frozen flow."""
+        """The tasks of stages that only steps of a frozen flow have."""
         return list(self._whole_pass(self._order.frozen, parity))
 
     def _counted_step(self) -> list[Task]:
-        """Counts the step, where a stage reads its number."""
+        """Task that counts the step, where a stage reads its number."""
         engine = self._engine
         if not engine.counts_steps:
             return []
@@ -350,7 +350,7 @@ class StepBinder:
         yield from self._stages(stages, parity, EDGE)
 
     def _exchange(self, parity: int) -> ExchangeTasks:
-        """All that crosses at the start of a step."""
+        """Exchange of all fields that cross at the start of a step."""
         engine = self._engine
         fields = (engine.fields.exchange(name, parity) for name in self._order.at_start)
         return _together([engine.halo.exchanges[parity], *fields])
@@ -387,7 +387,7 @@ class StepBinder:
         return [ordering(backend.record_interior), self._wait, ordering(backend.interior_waits_for_edge)]
 
     def _openings(self, parity: int) -> Iterator[Task]:
-        """The openings of a step, and who waits for them."""
+        """The openings of a step, and the tasks that wait for them."""
         backend, streaming = self._backend, self._model.streaming
         launch = self._engine.boundary_links.bind_openings(parity)
         yield ordering(backend.openings_wait_for_edge)
@@ -398,7 +398,7 @@ class StepBinder:
             yield ordering(backend.interior_waits_for_edge)
 
     def _slots_filled(self) -> list[Task]:
-        """Lets the edge wait for openings that run beside the messages."""
+        """Task that lets the edge wait for openings that run beside the messages."""
         beside = self._engine.boundary_links.has_openings and self._model.streaming.openings_beside_messages
         return [ordering(self._backend.edge_waits_for_openings)] if beside else []
 
@@ -483,7 +483,7 @@ class StepLaunches:
         return self._launches[kind]
 
     def cycle(self, first: StepKind, kinds: Callable[[], list[StepKind]]) -> Callable[[], None] | None:
-        """Steps of consecutive kinds as one launch, identified by the first; None if the host has to act in them."""
+        """Steps of consecutive kinds as one launch, identified by the first; None if the host has to act in between."""
         if first not in self._cycles:
             self._cycles[first] = recorded_cycle([self.tasks(kind) for kind in kinds()], self._backend)
         return self._cycles[first]

@@ -44,12 +44,12 @@ class Displacement:
     saturation: Callable[[FlowView, np.ndarray | slice], float | None]
     structure: Callable[[FlowView], dict[str, float] | None]  #: parts and areas of both, on rank 0; collective
     structure_columns: tuple[str, ...]  #: names of these numbers
-    #: in words, how flows start and interfaces act: flows of another method are not gone on with
+    #: in words, how flows start and interfaces act: flows of another method are not continued with
     method: str
     is_second: Callable[[FlowView], np.ndarray]  #: (n,) whether a node of this rank holds more of the second fluid
 
     def with_start(self, case: Case, saturation: float, state: str | None, known_within: float) -> Case:
-        """The case that starts at a saturation of the second fluid, from the state of a field file or anew, and ends
+        """The case that starts at a saturation of the second fluid, from the state of a field file or again, and ends
         once the mean flows are known; its field files hold the whole state."""
         asked = getattr(getattr(case, self.section), self.known_within) or known_within
         begin = dict(zip(self.starts, (saturation, state), strict=False))
@@ -69,7 +69,8 @@ class Displacement:
 
 
 def displacement_of(case: Case, command: str) -> Displacement:
-    """Of the case. Raises InputError: it has one fluid alone, or a force drives one of the two."""
+    """Displacement of one fluid by another, as a physics of the case declares it. Raises InputError: the case has a
+    single fluid, or a force drives one of the two."""
     found = [each.displacement for each in packages(case) if each.displacement is not None]
     if not found:
         raise InputError(f"{command}: the case has one fluid alone; add the section of a second one")

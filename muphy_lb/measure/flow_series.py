@@ -15,7 +15,7 @@ from muphy_lb.parallel import agreed_on_root
 
 OPENING_QUANTITIES = {"flow_rate_m3_s": "flow rate [m3/s]", "pressure_pa": "pressure [Pa]"}
 DEVELOPED_CELL_REYNOLDS = 3.0
-"""Reynolds number of a voxel, with the mean velocity, up to which a developed flow enters through a pressure nearly
+"""cell Reynolds number, with the mean velocity, up to which a developed flow enters through a pressure nearly
 unchanged: 1 to 2 % of it are lost at 2, up to 8 % at 6."""
 WALL_QUANTITIES = (
     *(f"force_{axis}_n" for axis in "xyz"),
@@ -115,7 +115,7 @@ class OpeningSeries(SeriesObserver):
             of_voxel = entering / state["area_m2"] * view.header.spacing_m * per_length
             if condition.kind == PRESSURE and of_voxel > DEVELOPED_CELL_REYNOLDS:
                 yield (
-                    f"warning: {opening.name} lets fluid in by its pressure at a Reynolds number of a voxel of"
+                    f"warning: {opening.name} lets fluid in by its pressure at a cell Reynolds number of"
                     f" {of_voxel:.3g}: a developed flow loses about 1 % for each unit of it on its way in; make"
                     f" geometry.spacing_m smaller, or {remedy}"
                 )

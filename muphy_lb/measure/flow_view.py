@@ -291,7 +291,7 @@ class MeasuredPhysics:
         return ()
 
     def causes(self) -> tuple[str, ...]:
-        """Of its warnings, and of what they leave out, what may be why a flow has diverged."""
+        """Likely causes of a divergence, from its warnings and from conditions that these leave out."""
         return self.warnings()
 
     def monitored(self, view: FlowView) -> dict[str, Callable[[], dict[str, float]]]:

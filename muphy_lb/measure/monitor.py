@@ -35,8 +35,10 @@ class Monitor:
     """Base class of monitors, and one that never looks; every method is called on every rank."""
 
     next_step: float = inf  #: number of the step of the next look, the same on every rank
-    keeps_checkpoints: bool = False  #: whether the run writes a checkpoint if that is requested, and can go on from one
-    told: str = ""  #: the outcome of the last change that was requested, in words
+    keeps_checkpoints: bool = (
+        False  #: whether the run writes a checkpoint if that is requested, and can continue from one
+    )
+    told: str = ""  #: outcome of the last requested change, as text
 
     def look(self, status: RunStatus) -> Request:
         """See the present step; the request is the same on every rank. During a pause it is called again and again,
@@ -56,7 +58,7 @@ class Monitor:
         """Look at a simulation from now on: the same flow, after a change of its case, or of its step."""
 
     def close(self) -> None:
-        """Look no more."""
+        """End the monitoring."""
 
 
 class MonitoredFlow(EngineView, Protocol):

@@ -33,7 +33,7 @@ def tell_walls(observers: Sequence, step: int) -> bool:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """How far a criterion for the end of a run is met."""
+    """Progress towards a criterion for the end of a run."""
 
     tolerance: float  #: allowed relative change
     change: float | None  #: the last one; None before the flow was looked at twice
@@ -64,8 +64,8 @@ class Observer:
         name: name of its record in summary.json, and of its state in checkpoints; empty if it has neither.
         every: number of steps between two calls of :meth:`act`, 0 for none.
         reason: why a run ends where its criterion is met, in one word; empty if it has none.
-        tells_walls: whether it tells wall forces or the stress beside walls, or ends a run, which tells them: means of
-            two steps, of which the first is measured ahead of the step.
+        tells_walls: whether it reports wall forces or the stress beside walls, or ends a run, which reports them: means
+            of two steps, of which the first is measured ahead of the step.
         keys: the keys of [output] in case files that it declares, by name; :meth:`asked` reads them.
     """
 
@@ -117,7 +117,7 @@ class Observer:
         return False
 
     def steadiness(self) -> Steadiness | None:
-        """How far its criterion of steadiness is met, on rank 0; None if it has none."""
+        """Progress towards its criterion of steadiness, on rank 0; None if it has none."""
         return None
 
     def period_mean(self) -> PeriodMean | None:

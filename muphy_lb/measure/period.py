@@ -77,7 +77,7 @@ class PeriodWindow:
         return {"steps": list(self._samples), "samples": np.array(list(self._samples.values()))}
 
     def restore(self, record) -> None:
-        """Go on from a record of samples."""
+        """Continue from a record of samples."""
         self._samples = dict(zip(record["steps"], record["samples"], strict=True))
 
     def _gaps(self) -> np.ndarray:
@@ -120,7 +120,7 @@ class PeriodMeans(Observer):
         return self._window.record()
 
     def restore(self, state: dict) -> None:
-        """Go on from them."""
+        """Continue from stored sums."""
         self._window.restore(state)
 
     def finish(self) -> dict | None:
@@ -239,5 +239,5 @@ class PeriodFlowRates(Observer):
         return {"samples": [list(sample) for sample in self._samples]} if self._samples else None
 
     def restore(self, state: dict) -> None:
-        """Go on from them."""
+        """Continue from stored sums."""
         self._samples.extend((step, list(rates)) for step, rates in state["samples"])

@@ -122,7 +122,7 @@ class Throats:
         return LEAST / self.mean_width_voxels, MOST / self.mean_width_voxels
 
     def record(self) -> dict:
-        """All of it by name, for files."""
+        """All numbers by name, for files."""
         return asdict(self) | {"expected_error": self.expected_error, "error_bounds": self.bounds}
 
 
@@ -181,7 +181,7 @@ CREEPING = 1.0
 
 FEWEST_VOXELS = 5.0  # across a mean pore, below which half-way walls err by tens of percent
 GOOD_VOXELS = 10.0  # across a mean pore, below which k is some 5 to 40 percent too high
-OF_EDGES = 0.01  # share of the flow that passes where voxels touch at edges alone, beyond which it is told
+OF_EDGES = 0.01  # share of the flow that passes where voxels touch at edges alone, above which a warning is given
 WIDEST_PORE_M = 0.1  # mean pore of a rock or a packing, beyond which its unit is doubted
 FEWEST_PORES = 5.0  # mean pore sizes along the shortest edge of the box, below which it is hardly representative
 
@@ -271,7 +271,7 @@ def _throats(view: FlowView, rock: Rock, velocity: np.ndarray, squares: Callable
     try:
         square = squares(nodes)
     except GeometryError as error:
-        LOG.warning("warning: throats are not looked for: %s", error)
+        LOG.warning("warning: throats are not analysed: %s", error)
         return None
     inside = rock.holds(nodes.voxel[:], view.header.shape)
     found = throats(square[inside], velocity[inside])
@@ -285,10 +285,13 @@ def _edge_warnings(nodes: NodeList, along: np.ndarray, axes: np.ndarray) -> tupl
         aside = ~leads_through(nodes, axes)
         by_edges = leads_through(nodes, axes, "edges") if aside.any() else ~aside
     except GeometryError as error:
-        LOG.warning("warning: flow across edges of voxels is not looked for: %s", error)
+        LOG.warning("warning: flow across edges of voxels is not analysed: %s", error)
         return ()
     if not by_edges.any():
-        return ("no pore leads from end to end along the force: nothing flows, k is 0, and what is told is rounding",)
+        return (
+            "no pore leads from end to end along the force: nothing flows, k is 0, and the reported numbers are"
+            " rounding errors",
+        )
     moved, total = along[aside & by_edges].sum(dtype=np.float64), along.sum(dtype=np.float64)
     if not moved > OF_EDGES * total > 0.0:
         return ()
@@ -404,12 +407,14 @@ def _warnings(reynolds: float, lengths: dict) -> tuple[str, ...]:
             " force; use a weaker one, or lattice.equilibrium = 'stokes'"
         )
     if lengths["pore_size_voxels"] < FEWEST_VOXELS:
-        texts.append(f"a mean pore is {lengths['pore_size_voxels']:.3g} voxels wide: too coarse for more than a guess")
+        texts.append(
+            f"a mean pore is {lengths['pore_size_voxels']:.3g} voxels wide: too coarse for more than an estimate"
+        )
     elif lengths["pore_size_voxels"] < GOOD_VOXELS:
         texts.append(
             f"a mean pore is {lengths['pore_size_voxels']:.3g} voxels wide: with fewer than {GOOD_VOXELS:g}, k usually"
             " comes out 5 to 40 % too high; muphy-lb permeability --refine 1,2 tells by how much"
         )
     if lengths["box_in_pores"] < FEWEST_PORES:
-        texts.append(f"the box is {lengths['box_in_pores']:.3g} mean pores wide: hardly representative of a rock")
+        texts.append(f"the box is {lengths['box_in_pores']:.3g} mean pores wide, too few to represent a rock")
     return tuple(texts)

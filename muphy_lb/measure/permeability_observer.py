@@ -57,7 +57,7 @@ class Settling(Observer):
         self._velocities = [*self._velocities, view.mean_velocity_m_s().tolist()][-N_LOOKS:]
 
     def to_come(self) -> float:
-        """Share of k along the force by which it may still change, if changes go on shrinking as the last two did;
+        """Share of k along the force by which it may still change, if changes continue shrinking as the last two did;
         infinite where that is not known."""
         view = self._view
         is_recent = self._steps and view.step_number - self._steps[-1] < self.every
@@ -73,11 +73,11 @@ class Settling(Observer):
             return ()
         if to_come == inf:
             return (
-                "not judged: whether the flow is steady; it takes three looks at it, one every"
+                "not judged: whether the flow is steady; that takes three samples, one every"
                 f" {self.every} steps; {REMEDY}",
             )
         return (
-            f"the flow is not steady yet: by its last looks, one every {self.every} steps, k may still change by"
+            f"the flow is not steady yet: by its last samples, one every {self.every} steps, k may still change by"
             f" {100.0 * to_come:.2g} %; {REMEDY}",
         )
 
@@ -103,11 +103,11 @@ class PermeabilityObserver(Settling):
             driving_acceleration(view.case, view.header)
 
     def state(self) -> dict | None:
-        """The last looks."""
+        """Values of the last looks."""
         return {"every": self.every, "steps": self._steps, "velocities_m_s": self._velocities}
 
     def restore(self, state: dict) -> None:
-        """Go on from them; with other steps between looks they say nothing."""
+        """Continue from them; with other steps between looks they say nothing."""
         if state.get("every") == self.every:
             self._steps, self._velocities = list(state["steps"]), [list(row) for row in state["velocities_m_s"]]
 

@@ -33,7 +33,7 @@ FILM_FILE = "film.gif"
 
 
 class Frames:
-    """The frames of a run, on rank 0: files alone know of them, so a resumed run goes on with its film.
+    """The frames of a run, on rank 0: files alone know of them, so a resumed run continues with its film.
     ``resume_step``: frames up to that step are kept; None for a new run. Raises OutputError: the folder cannot be
     written."""
 
@@ -83,7 +83,7 @@ class FlowPicture(Observer):
         return (cls(view, folder),) if view.case.output.picture else ()
 
     def close(self) -> None:
-        """Draw."""
+        """Draw the picture."""
         from muphy_lb.output.pictures.theme import chosen_theme
         from muphy_lb.output.pictures.vessel import draw_vessel
 
@@ -100,7 +100,7 @@ class FlowPicture(Observer):
 
 
 def _prepare() -> None:
-    """Import beside the steps what draws, and ask helpers, if they are at work, for its kernels."""
+    """Import the drawing modules beside the steps, and request their kernels from helpers that are at work."""
     if helpers.are_at_work():
         from muphy_lb.output.pictures.projection import RAYS
 
@@ -109,7 +109,7 @@ def _prepare() -> None:
 
 
 def _import_drawing() -> None:
-    with suppress(ImportError):  # who draws tells what is missing
+    with suppress(ImportError):  # drawing reports what is missing
         importlib.import_module("muphy_lb.output.pictures.vessel")
 
 
@@ -188,7 +188,7 @@ class SliceFrames(Observer):
             self._draw(view.step_number)
 
     def close(self) -> None:
-        """Draw frames anew whose scale was another, and make the film."""
+        """Redraw frames with another scale, and make the film."""
         if self._view.communicator.rank != 0:
             return
         for step in self._frames.drawn():

@@ -22,7 +22,7 @@ HIDDEN = 0.5
 """Of ``ULP`` and of the largest change of the density over the mean speed: by what share of that speed velocities at
 nodes are off in rocks (0.2 to 0.6; 4 in a slit of one voxel, which rounds alike along its length); k of a rock whose
 pores are a few voxels wide was off by half as much."""
-LARGEST = 0.01  # share above which either is told
+LARGEST = 0.01  # share above which either gives a warning
 
 
 def rounding_warnings(view: FlowView) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Force and torque of the fluid on labelled walls in SI units, by momentum exchange.
 
-Every link from a fluid node into a wall hands over dF = c_q (f~_q + f_q'), what leaves plus what comes back, at the
+Every link from a fluid node into a wall transfers dF = c_q (f~_q + f_q'), what leaves plus what comes back, at the
 point where it meets the wall (Ladd, J. Fluid Mech. 271, 285 (1994); Toelke, Comput. Visual. Sci. 13, 29 (2010), Eqs.
 10-11). Populations are deviations from w_q: the reference pressure is left out, which changes nothing for a closed
 body.

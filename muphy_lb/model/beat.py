@@ -82,7 +82,7 @@ class Beat(Action):
         if self._n_stored < self._all.size:
             raise InputError(
                 f"run.replayed_instants: the run does not hold the two beats ahead of run.frozen_after_s = {last_s:.6g}"
-                f" at these instants; set run.frozen_after_s = {later_s:.6g} or two beats behind its present time"
+                f" at these instants; set run.frozen_after_s = {later_s:.6g} or two beats after its present time"
             )
         if not self.difference <= UNSETTLED:
             raise InputError(
@@ -135,7 +135,7 @@ class Beat(Action):
         return {name: np.array([value]) for name, value in found.items()} | {"belongs_to": belongs_to}
 
     def restore(self, rank, state) -> None:
-        """Go on from it, if it is of the same beat."""
+        """Continue from it, if it is of the same beat."""
         self._begin()
         if np.array_equal(state["belongs_to"], self.state()["belongs_to"]):
             self._n_stored = int(state["stored"][0])

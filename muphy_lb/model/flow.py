@@ -69,28 +69,27 @@ class Flow:
         return flow.with_fields(*rates, *momentum).given(given)
 
     def observed_by(self, observer: Observer, parameters: Mapping[str, Value]) -> "Flow":
-        """The flow with an observer, which several physics may ask for."""
+        """The flow with an observer, which several physics may request."""
         observers = dict.fromkeys((*self.observers, observer))
         return replace(self, observers=tuple(observers)).given(parameters)
 
     def with_collision(
         self, extension: Callable[[Operator], Operator], parameters: Mapping[str, Value], writes: tuple[str, ...] = ()
     ) -> "Flow":
-        """The flow with a function that wraps the collision around all that it is so far, and the names of the fields
-        that the wrapped one writes."""
+        """The flow with a function that wraps its collision, and the names of the fields that the wrapped one
+        writes."""
         extensions, written = (*self.extensions, extension), (*self.written, *writes)
         return replace(self, extensions=extensions, written=written).given(parameters)
 
     def given(self, parameters: Mapping[str, Value]) -> "Flow":
-        """The flow with further values of parameters. Raises Clash: a parameter has another value already."""
+        """The flow with further values of parameters. Raises Clash: a parameter already has another value."""
         for name in parameters.keys() & self.parameters.keys():
             if parameters[name] is not self.parameters[name] and parameters[name] != self.parameters[name]:
                 raise Clash(f"gives the parameter {name!r} another value")
         return replace(self, parameters={**self.parameters, **parameters})
 
     def with_fields(self, *fields: Field) -> "Flow":
-        """The flow with further fields; those that it has already are kept once. Raises Clash: two fields of one name
-        differ."""
+        """The flow with further fields, equal ones once. Raises Clash: two fields of one name differ."""
         known = {each.name: each for each in self.fields}
         for each in fields:
             if known.setdefault(each.name, each) != each:
@@ -98,7 +97,7 @@ class Flow:
         return replace(self, fields=tuple(known.values()))
 
     def with_stages(self, before=(), between=(), after=()) -> "Flow":
-        """The flow with further stages behind those that it has at that point of a step."""
+        """The flow with further stages after those that it already has at that point of a step."""
         return replace(
             self,
             before=(*self.before, *before),

@@ -73,7 +73,7 @@ class FieldValue(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A parameter that is an array of its own, of any length and type, not one over the nodes."""
+    """A parameter that is an array of any length and type, not a field over the nodes."""
 
     array: np.ndarray
 
@@ -284,7 +284,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class PartlyFilled:
-    """How much of a node is fluid, for what is measured at links into openings and walls."""
+    """Fill fractions of nodes, for measurements at links into openings and walls."""
 
     fields: tuple[str, ...]  #: names of the fields from which it follows
     #: of their values at some nodes, (m,) each: (m,) the share of a node that is fluid, and (m,) the density of the
@@ -348,14 +348,14 @@ class Model:
 
     @property
     def unset(self) -> dict[str, float]:
-        """Values at a start of parameters that are fields which stages of each step write."""
+        """Initial values of the parameters that are fields written by stages of each step."""
         values = {each.name: each.unset for each in self.fields if each.unset is not None}
         fields = {name: each.field for name, each in self.parameters.items() if isinstance(each, FieldValue)}
         return {name: values[field] for name, field in fields.items() if field in values}
 
     @property
     def reflection(self) -> Operator:
-        """The populations that the planes of openings reflect."""
+        """Reflection of populations by the planes of openings."""
         return reflection(self.equilibrium)
 
     @property
@@ -378,7 +378,7 @@ class Model:
         return "moments" if any(each.of_moments for each in written) else "at_nodes"
 
     def check_stages(self) -> None:
-        """Raise ValueError: a stage declares an access that it cannot have, or another one than its operators use."""
+        """Raise ValueError: a stage declares an access that is not allowed, or differs from that of its operators."""
         for stage in self.stages:
             for fault in self._faults(stage):
                 raise ValueError(f"stage {stage.name!r} {fault}")
@@ -401,7 +401,7 @@ class Model:
         chosen = {where.field for where in (stage.where, stage.sources) if where is not None}
         for name in sorted((own | chosen) - fields.keys()):
             if not name.startswith(columns):
-                yield f"declares {name!r}, which is no field; there are {', '.join(fields) or 'none'}"
+                yield f"declares {name!r}, which is not a field; there are {', '.join(fields) or 'none'}"
         if kernel == "at_nodes":
             near = (name for name in stage.reads_at_neighbours if fields[name].outside is None or fields[name].corners)
             yield from (f"reads {name!r} at neighbours, where it has no values; give it outside=" for name in near)
@@ -443,8 +443,7 @@ class Model:
 
     @property
     def courses(self) -> tuple[Callable, ...]:
-        """The factors over time of values of scalars at boundaries, and of parameters, each once, as the schedule holds
-        them."""
+        """Time courses of scalar boundary values and of parameters, each once, as the schedule holds them."""
         fields = (each.streaming for each in self.fields if each.streaming is not None)
         of_scalars = courses_of([each for streaming in fields for each in streaming.sets])
         values = (value for stage in self.stages for value in stage.parameters.values())

@@ -135,7 +135,9 @@ def _ask_terminal(question: str) -> str:
     try:
         return input(question)
     except EOFError as error:
-        raise InputError("new: the answers ended before the questions; give the options, or --yes") from error
+        raise InputError(
+            "new: the input ended before all questions were answered; give the options, or --yes"
+        ) from error
 
 
 def _options_by_name(options) -> dict:
@@ -164,8 +166,8 @@ def _reader_options(options) -> Mapping[str, object]:
             found |= tomllib.loads(text)
         except (ValueError, RecursionError) as error:
             raise InputError(
-                f"new: --option {shown(text)} is not NAME=VALUE in TOML ({error}); texts need quotes, and lists"
-                " brackets, which the shell must leave alone: --option \"dtype='uint8'\""
+                f"new: --option {shown(text)} is not NAME=VALUE in TOML ({error}); strings need quotes and lists"
+                " need brackets, protected from the shell: --option \"dtype='uint8'\""
                 " --option 'shape_zyx=[50, 40, 30]'"
             ) from error
     for name, own, given in (("spacing_m", "--spacing", options.spacing), ("unit", "--unit", options.unit)):

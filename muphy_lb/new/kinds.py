@@ -41,8 +41,8 @@ DIAMETERS_M = (3e-6, 0.1)  # diameters of vessels: from less than a blood cell t
 FASTEST_BLOOD_M_S = 5.0  # blood is hardly ever faster, even in a narrow valve
 
 MOST_OF_A_ROCK = 0.5
-"""Porosity above which grains are more likely to have been taken for pores. Topology tells less: in rocks and packs of
-spheres grains and pores are both connected, and few voxels of either are not."""
+"""Porosity above which grains are more likely to have been taken for pores. Topology is less conclusive: in rocks and
+packs of spheres grains and pores are both connected, and few voxels of either are not."""
 
 FACES_OF_A_ROCK = 4  # A vessel rarely leaves an image through more faces of its box than these
 

@@ -204,7 +204,7 @@ def check_voxel_edge(requested: CaseOptions, unit: str | None) -> None:
         )
     if requested.kind == "rock" and unit is None and spacing_m is not None and spacing_m > LARGEST_OF_A_ROCK_M:
         raise InputError(
-            f"new: the voxel edge of {file} is {spacing_m:.4g} m, for an image of a rock hardly so: it is usually some"
-            f" micrometres. Give --spacing {spacing_m * 1e-6:.4g} if that were micrometres (or --unit um, mm),"
+            f"new: the voxel edge of {file} is {spacing_m:.4g} m, unlikely for an image of a rock (usually some"
+            f" micrometres). Give --spacing {spacing_m * 1e-6:.4g} if that were micrometres (or --unit um, mm),"
             " or --unit m if it is meant"
         )

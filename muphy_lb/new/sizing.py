@@ -78,13 +78,13 @@ class Drive:
 
 @dataclass(frozen=True)
 class Resolution:
-    """How the voxels resolve a flow."""
+    """Resolution of a flow by voxels."""
 
     across: float  #: voxels per diameter
     nodes: float  #: fluid nodes, about
     needed: int  #: voxels per diameter for which no model of turbulence is needed
     nodes_needed: float  #: fluid nodes with these, about
-    cell_reynolds: float  #: Reynolds number of a voxel with the largest velocity
+    cell_reynolds: float  #: cell Reynolds number with the largest velocity
 
     @property
     def model(self) -> dict:
@@ -94,9 +94,9 @@ class Resolution:
     def __str__(self):
         text = f"{self.across:.3g} voxels across, about {rounded(self.nodes, 2):,.0f} nodes"
         if not self.model:
-            return f"{text}; Reynolds number of a voxel {self.cell_reynolds:.2g} (at most {MAX_CELL_REYNOLDS:g})"
+            return f"{text}; cell Reynolds number {self.cell_reynolds:.2g} (at most {MAX_CELL_REYNOLDS:g})"
         return (
-            f"{text}; Reynolds number of a voxel {self.cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: therefore"
+            f"{text}; cell Reynolds number {self.cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: therefore"
             f" lattice.smagorinsky = {SMAGORINSKY} and collision = '{STABLE}' (large-eddy simulation), which keep the"
             f" flow stable and make the wall shear stress an estimate. --across {self.needed} resolves the flow, with"
             f" about {rounded(self.nodes_needed, 2):,.0f} nodes; without --across and --spacing at most {NODE_BUDGET:,}"
@@ -135,7 +135,7 @@ def edge_for(diameter_m: float, across: int, needed: int, smallest_m: float) -> 
 def resolution(
     diameter_m: float, spacing_m: float, nodes: float, reynolds: float, peak: float, dimensions: int = 3
 ) -> "Resolution":
-    """How the voxels resolve a flow.
+    """Resolution of a flow by voxels.
 
     Args:
         diameter_m: diameter of the inlet, or height of the channel [m].

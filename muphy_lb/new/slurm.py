@@ -1,4 +1,4 @@
-"""The command ``muphy-lb slurm``: write a batch script that runs a case, or goes on with it, under SLURM."""
+"""The command ``muphy-lb slurm``: write a batch script that runs a case, or continues with it, under SLURM."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ DEFAULT_OUTPUT = "out"
 
 def add_options(parser) -> None:
     """Add the options of the command to an argument parser."""
-    parser.add_argument("case", metavar="CASE.toml", help="the case that the job runs; submitted again, it goes on")
+    parser.add_argument("case", metavar="CASE.toml", help="the case that the job runs; submitted again, it continues")
     parser.add_argument("--nodes", type=int, default=1, metavar="N", help="number of nodes (default: %(default)s)")
     gpus = "GPUs of each node, one rank each; 0: CPUs alone (default: %(default)s)"
     parser.add_argument("--gpus-per-node", type=int, default=4, metavar="N", help=gpus)
@@ -77,11 +77,11 @@ def _script(options) -> str:
     case, gpus, python = Path(options.case), options.gpus_per_node, Path(sys.executable)
     folder = shlex.quote(str(options.run_output or Path(DEFAULT_OUTPUT) / case.stem))
     of_gpus = f"#SBATCH --gpus-per-node={gpus}\n#SBATCH --gpu-bind=none\n" if gpus else ""
-    mpi = 'export SLURM_MPI_TYPE="${SLURM_MPI_TYPE:-pmi2}" # what the MPICH beside this Python speaks\n'
+    mpi = 'export SLURM_MPI_TYPE="${SLURM_MPI_TYPE:-pmi2}" # the protocol of the MPICH of this Python\n'
     warning_s = min(LONGEST_WARNING_S, _seconds(options.time) // 4)
     return f"""\
 #!/usr/bin/env bash
-# Runs {case.name}; submitted again, it goes on from the newest checkpoint. Written by muphy-lb slurm.
+# Runs {case.name}; submitted again, it continues from the newest checkpoint. Written by muphy-lb slurm.
 #
 #SBATCH --job-name={re.sub(r"[^A-Za-z0-9_.-]", "_", case.stem)}
 #SBATCH --nodes={options.nodes}

@@ -19,7 +19,7 @@ viscosities, and Y / X is at most 1.011 for Lambda = 3/16. As K goes to 0 the co
 s- = 2, the wall half-way; as it goes to infinity, two relaxation times with Lambda. A steady creeping flow depends on K
 and Lambda, not on nu. (Own derivation from the recurrence of steady populations; tests/laws/test_porous_medium.py.)
 
-Small s- let inertia grow: at a Reynolds number of a voxel of 12 to 50 streams past a disc of K >= 10 voxels^2 diverged,
+Small s- let inertia grow: at a cell Reynolds number of 12 to 50 streams past a disc of K >= 10 voxels^2 diverged,
 and with s- >= 1 none did, of K from 1e-3 to 1e4.
 """
 
@@ -61,7 +61,7 @@ def drag_rates(
 
 
 def stress_share(gamma: np.ndarray, even_rate: np.ndarray, omega: float) -> np.ndarray:
-    """(n,) viscous stress at nodes of rates gamma and s+, over that which follows from omega: the moments tell that of
+    """(n,) viscous stress at nodes of rates gamma and s+, over that which follows from omega: the moments give that of
     differences between nodes, X times the slope of exact layers; 1 where there is no medium."""
     gamma, even_rate = (np.asarray(rate, dtype=np.float64) for rate in (gamma, even_rate))
     viscosity = (1.0 / omega - 0.5) / 3.0

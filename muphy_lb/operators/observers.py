@@ -63,7 +63,7 @@ def _store_vector_node(jit, at):
 
 @cache
 def combined(first: Observer, second: Observer) -> Observer:
-    """Both observers."""
+    """Combination of both observers."""
 
     def reference(n, u, j, parameters):
         first.reference(n, u, j, parameters)

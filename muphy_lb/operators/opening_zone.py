@@ -10,7 +10,7 @@ sum c c (f - f^eq). Next to the opening the collision is so that of Latt, Chopar
 N layers inside it is what it is elsewhere. For tau near 1/2 the quotient adds C^2 |S| to the viscosity, the eddy
 viscosity of Smagorinsky (:mod:`muphy_lb.operators.closures`).
 
-Where the Reynolds number of a voxel is large, an opening returns the shortest waves amplified, which moments of higher
+Where the cell Reynolds number is large, an opening returns the shortest waves amplified, which moments of higher
 order carry, and vortices that leave lose nothing on their way (benchmarks/notes/openings.md). A body force counts half
 as much in the momentum here as in a velocity: its share of Pi, of order u F, is neglected.
 """
@@ -29,7 +29,7 @@ from muphy_lb.operators.trt import relax_parts_node
 from muphy_lb.operators.unroll import unroll
 
 LAYERS = 8
-"""N: a stream with vortices at a voxel's Reynolds number of 60 diverges with 5 layers (cumulants, D2Q9), not with 8."""
+"""N: a stream with vortices at a cell Reynolds number of 60 diverges with 5 layers (cumulants, D2Q9), not with 8."""
 
 SMAGORINSKY_CONSTANT = 0.16  # C; of isotropic turbulence, Lilly (1967): 0.16 to 0.18
 LIMIT = 36 * 2**0.5 * SMAGORINSKY_CONSTANT**2

@@ -5,11 +5,10 @@ velocity (Ladd, J. Fluid Mech. 271, 285 (1994)):  f_q' = f~_q - 2 w_q rho_0 (c_q
 pressure (anti-bounce-back, Ginzburg, Verhaeghe, d'Humieres, Commun. Comput. Phys. 3, 427 (2008)):
 f_q' = -f~_q + 2 f_q^eq+(rho_out, u),  f^eq+ = part of the equilibrium even in c_q, u = velocity of the node.
 
-Anti-bounce-back sets the whole non-equilibrium part that is even in c_q to zero, so that the plane of the opening bears
-no shear stress, and a tube between two pressures seems shorter than it is. A plane normal to an axis n can do better:
-link m that crosses it at the same point, c_m = 2 (c_q.n) n - c_q, is the image of q in the plane, and starts from
-another node y. With d = tau - 1/2, and for d > 1/2 with b = 1 / (2 d) instead
-of 1 and d = 1/2,
+Anti-bounce-back sets the whole non-equilibrium part that is even in c_q to zero, so that the plane of the opening
+transmits no shear stress, and a tube between two pressures seems shorter than it is. A plane normal to an axis n can do
+better: link m that crosses it at the same point, c_m = 2 (c_q.n) n - c_q, is the image of q in the plane, and starts
+from another node y. With d = tau - 1/2, and for d > 1/2 with b = 1 / (2 d) instead of 1 and d = 1/2,
 
     f_q' = -(b - d) f~_q(x) + d f~_m(x) - d f~_q(y) - (1 - b + d) f~_m(y) + 2 f_q^eq+(rho_out, u)
 
@@ -72,7 +71,7 @@ VELOCITY = 0
 PRESSURE = 1
 # Of oblique planes: bounds of |gamma| / 2 w_q d, of the d up to which that is allowed, and of psi at a node [voxels^2].
 MOST_CHANGE, MOST_VISCOSITY, LEAST_PSI = 4.0, 0.3, 0.05
-# psi over that of the axis below which a node tells no gradient: near walls that the ellipse misses it diverges.
+# psi over that of the axis below which a node gives no gradient: near walls that the ellipse misses it diverges.
 RIM = 0.25
 AXIS_TOLERANCE = 1e-9  # of components of a normal along an axis
 

@@ -139,7 +139,7 @@ def exchanger(jit) -> Callable:
 
 def opaque(jit) -> Callable:
     """Node function that returns a number as it is, for one that depends on a condition: what follows from it is to be
-    computed behind the condition, so that it is rounded alike in every kernel (a backend whose compilers might do
+    computed behind the condition, so that it is rounded identically in every kernel (a backend whose compilers might do
     otherwise puts its own on its ``jit``)."""
     return getattr(jit, "opaque", None) or jit(lambda number: number)
 

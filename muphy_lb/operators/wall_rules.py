@@ -31,7 +31,7 @@ import numpy as np
 
 from muphy_lb.operators.operator import Operator
 
-# Share of bouzidi in central-linear per Reynolds number of a voxel with the wall's velocity: the sums of (-1)^(x+t) j_x
+# Share of bouzidi in central-linear per cell Reynolds number with the wall's velocity: the sums of (-1)^(x+t) j_x
 # and its like, which no collision changes, decay at turning walls from a fifth of it on (benchmarks/notes/walls.md).
 DAMPING = 0.05
 
@@ -70,7 +70,7 @@ def wall_coefficients(
         distance: (L,) fraction s of the link at which it meets the wall, in (0, 1].
         momentum: (L,) ``link_momentum`` of the wall's velocity there, -2 W.
         share: share of the rule, from 0 to 1; the rest is half-way bounce-back.
-        reynolds: (L,) Reynolds number of a voxel with the wall's velocity there; 0 in creeping flow.
+        reynolds: (L,) cell Reynolds number with the wall's velocity there; 0 in creeping flow.
     """
     coefficients = np.stack(WALL_RULES[rule](distance, momentum))
     if rule == "central-linear":

@@ -11,7 +11,7 @@ MOST_POINTS = 4000
 
 
 def line_chart(title: str, x_label: str, y_label: str, lines: Mapping[str, tuple], log: bool = False) -> bytes:
-    """One chart.
+    """Chart of one or more lines.
 
     Args:
         title, x_label, y_label: words around it.

@@ -10,7 +10,7 @@ from muphy_lb.base.errors import OutputError
 from muphy_lb.base.phases import DRAWING, spent_on
 
 VECTOR_FORMATS = ("svg", "pdf")  # in which a picture may be written beside its PNG
-PICTURE_FORMATS = ("png", *VECTOR_FORMATS)  # in which a picture may be drawn anew
+PICTURE_FORMATS = ("png", *VECTOR_FORMATS)  # in which a picture may be drawn again
 
 FRAMES_FOLDER = "frames"
 LOG = logging.getLogger(__name__)
@@ -18,8 +18,8 @@ LOG = logging.getLogger(__name__)
 
 @contextmanager
 def drawing(what: str) -> Iterator[None]:
-    """Context in which a picture is drawn; an error there is a warning, and the run goes on. Raises OutputError: as the
-    block raises it, such as where the disk is full."""
+    """Context in which a picture is drawn; an error there is a warning, and the run continues. Raises OutputError: as
+    the block raises it, such as where the disk is full."""
     try:
         with spent_on(DRAWING):
             yield

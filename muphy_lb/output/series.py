@@ -28,8 +28,8 @@ class CsvSeries:
     path: str | os.PathLike  #: the file
     #: header; the first is ``"step"``, the others carry their unit in the name (``"mass_flow_kg_s"``)
     columns: Sequence[str]
-    #: None starts the file anew; a number keeps the rows of an existing file up to that step. Where some of them are no
-    #: rows any more, or there is no header, what was found is kept beside it, as ``NAME.damaged``.
+    #: None starts the file again; a number keeps the rows of an existing file up to that step. Where some of them are
+    #: no rows any more, or there is no header, what was found is kept beside it, as ``NAME.damaged``.
     resume_step: int | None = None
     last_step: int | None = field(default=None, init=False)  #: step of the last row that was kept; None without one
 
@@ -80,18 +80,18 @@ class CsvSeries:
         if len(rows) < len(complete):
             copy, n_damaged = set_aside(self.path), len(complete) - len(rows)
             LOG.warning(
-                "%s holds %d lines that are no rows; they are left out, and kept in %s", self.path, n_damaged, copy
+                "%s holds %d lines that are not rows; they are removed, and kept in %s", self.path, n_damaged, copy
             )
         return [line for line in rows if _step(line) <= self.resume_step]
 
     def _put_away(self, problem: str) -> None:
-        """Keep what is there under another name, and begin anew."""
+        """Keep what is there under another name, and begin again."""
         kept = Path(f"{self.path}{DAMAGED}")
         with output_errors(kept):
             if kept.is_dir() and not kept.is_symlink():
                 kept = kept.with_name(f"{kept.name}.{secrets.token_hex(4)}")
             os.replace(self.path, kept)
-        LOG.warning("%s %s; it is kept as %s, and its rows begin anew", self.path, problem, kept)
+        LOG.warning("%s %s; it is kept as %s, and a new file is started", self.path, problem, kept)
 
 
 def read_series(path: str | os.PathLike) -> dict[str, np.ndarray]:

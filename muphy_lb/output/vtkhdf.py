@@ -84,15 +84,15 @@ class GrowingFile:
     """Base of a ``.vtkhdf`` file with all snapshots of a run; closed, hence readable, between two appends.
 
     The file comes into being with its first snapshot, whole or not at all: making its datasets changes HDF5's own
-    records in many places, and a crash in between would leave a file that nobody can open. Later snapshots only let it
+    records in many places, and a crash in between would leave a file that cannot be opened. Later snapshots only let it
     grow.
 
     Args:
         case_text: stored in ``/muphy_lb/case``.
         units: unit of each field by name, stored as attribute ``unit``.
         compress: gzip the mesh and the fields.
-        resume_step: None starts the file anew; a number keeps the snapshots of an existing file up to that step. A file
-            that cannot be read is renamed ``NAME.damaged`` then.
+        resume_step: None starts the file again; a number keeps the snapshots of an existing file up to that step. A
+            file that cannot be read is renamed ``NAME.damaged`` then.
 
     Attributes:
         last_step: step of the last snapshot that was kept; None without one.
@@ -497,7 +497,7 @@ def find_snapshot(path: str | os.PathLike, time_s: float | None = None) -> Snaps
             steps, cells = file["muphy_lb/step"][:], file["VTKHDF/CellData"]
             units = {name: str(cells[name].attrs.get("unit", "")) for name in cells}
     except (OSError, KeyError) as error:
-        raise InputError(f"{path} is no field file that a run of this solver has written whole: {error}") from error
+        raise InputError(f"{path} is not a complete field file of this solver: {error}") from error
     if not times_s.size:
         raise InputError(f"{path} holds no snapshot; let the run come to its end")
     number = times_s.size - 1 if time_s is None else int(np.abs(times_s - time_s).argmin())

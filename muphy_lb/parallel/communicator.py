@@ -1,7 +1,8 @@
 """The only module that imports mpi4py: the ranks of a run, with a serial stand-in and one way to end them all.
 
 A rank that has ended its script early would be waited for without end. So all ranks first say, in each collective call,
-whether they have come to their end: one that has says so when its interpreter exits, and ends the others if they go on.
+whether they have come to their end: one that has says so when its interpreter exits, and ends the others if they
+    continue.
 
 NodeGather: values of all ranks in node-list order, which does not depend on the number of ranks, and back.
 """
@@ -23,12 +24,13 @@ from muphy_lb.base.errors import InputError, MuphyError
 
 # Any of these says that a launcher started this process as one of several ranks.
 LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
-# A failing rank lets lower ranks, which may have failed in the same way, speak first.
+# A failing rank lets lower ranks, which may have failed in the same way, report first.
 VOICE_DELAY_S = 1.0
 LAST_TURN = 3
-# Who is not the first to speak is ended in that time; else nobody has heard the first, and it speaks after all.
+# A rank that is not the first to report is ended in that time; otherwise the first report was lost, and it reports
+# after all.
 SILENCE_S = 5.0
-# A rank that is waited for in vain ends the others before that.
+# A rank that never arrives ends the others before that.
 PATIENCE_S = VOICE_DELAY_S * LAST_TURN + 2 * SILENCE_S
 # mpirun drops what a rank wrote just before it aborts.
 FORWARD_DELAY_S = 0.2
@@ -69,7 +71,7 @@ class KeptMessages:
 
 
 KEPT = weakref.WeakSet[KeptMessages]()
-"""Those whose requests are to be freed ahead of the end of MPI: MPICH tells each one that it finds then."""
+"""Those whose requests are to be freed ahead of the end of MPI: MPICH reports each one that it finds then."""
 
 
 def _free(mpi, requests: tuple) -> None:
@@ -199,7 +201,7 @@ class MpiCommunicator:
         return int(number[0])
 
     def leave(self) -> int:
-        """The end of this rank's script; number of the ranks that go on with theirs."""
+        """The end of this rank's script; number of the ranks that continue with theirs."""
         return 0 if self._mpi.Is_finalized() else self.size - self._n_leaving(True)
 
     def first(self, n_ranks: int):
@@ -241,7 +243,7 @@ class MpiCommunicator:
 
     def kept_messages(self, incoming: list[tuple], outgoing: list[tuple]) -> KeptMessages:
         """Messages that are sent again and again. ``incoming``, ``outgoing``: a contiguous array of host memory, the
-        other rank, and a number for each, which tells apart those between two ranks."""
+        other rank, and a number for each, which distinguishes those between two ranks."""
         world = self._world
         come = [world.Recv_init(array.view(np.uint8), rank, PIECE_TAG + k) for array, rank, k in incoming]
         go = [world.Send_init(array.view(np.uint8), rank, PIECE_TAG + k) for array, rank, k in outgoing]
@@ -319,16 +321,16 @@ def _leave(communicator, given: list, process: int) -> None:
     code = given[0] if isinstance(given[0], int) and given[0] else 1
     wait_for_lower_ranks(communicator)
     sys.stderr.write(
-        f"muphy-lb: error: rank {communicator.rank} of {communicator.size} has come to the end of its script, others go"
-        " on; every rank makes every call, in the same order: all ranks end\n"
+        f"muphy-lb: error: rank {communicator.rank} of {communicator.size} has reached the end of its script, others"
+        " continue; every rank must make every call, in the same order: all ranks end\n"
     )
     communicator.abort(code)
 
 
 def _end_all_ranks(communicator, kind, error, trace) -> None:
     """An uncaught exception: print it, and end the ranks that would wait for this one for ever. Compiled libraries also
-    report here what fails while an object is cleaned up and cannot be raised. Python code still runs then, and goes on;
-    Python reports such errors a second time, by ``sys.unraisablehook``."""
+    report here what fails while an object is cleaned up and cannot be raised. Python code still runs then, and
+    continues; Python reports such errors a second time, by ``sys.unraisablehook``."""
     if sys._getframe().f_back is not None:
         return
     wait_for_lower_ranks(communicator)
@@ -341,16 +343,16 @@ def _check_launcher(size: int) -> None:
     n_tasks = int(os.environ.get("SLURM_STEP_NUM_TASKS") or os.environ.get("SLURM_NTASKS") or 1)
     if "SLURM_PROCID" in os.environ and n_tasks > 1 and size == 1:
         raise InputError(
-            f"SLURM has {n_tasks} tasks, but this MPI sees one rank: srun and the MPI of this Python do not know each"
-            " other; try srun --mpi=pmi2 or --mpi=pmix (srun --mpi=list), start the ranks with mpirun,"
-            " or say srun -n 1 if one rank is meant"
+            f"SLURM has {n_tasks} tasks, but this MPI sees one rank: srun does not work with the MPI of this Python;"
+            " try srun --mpi=pmi2 or --mpi=pmix (srun --mpi=list), start the ranks with mpirun,"
+            " or use srun -n 1 if one rank is meant"
         )
 
 
 def agreed(communicator, work: Callable):
     """The result of ``work()``, in which no rank waits for one that fails; what is wrong on any rank is raised on every
-    rank, so that a script which catches it goes on alike on all of them. Raises MuphyError: its own on a rank that has
-    one, else that of the lowest rank."""
+    rank, so that a script which catches it continues alike on all of them. Raises MuphyError: its own on a rank that
+    has one, else that of the lowest rank."""
     (result,) = all_agreed(communicator, (work,))
     return result
 
@@ -383,7 +385,7 @@ def from_root(communicator, work: Callable):
 
 def wait_for_lower_ranks(communicator) -> None:
     """Called by a failing rank before its message: by then a lower rank with the same failure has ended all ranks. The
-    ranks from ``LAST_TURN`` on wait equally long; of those on one machine, the first speaks and ends the others."""
+    ranks from ``LAST_TURN`` on wait equally long; of those on one machine, the first reports and ends the others."""
     time.sleep(VOICE_DELAY_S * min(communicator.rank, LAST_TURN))
     if communicator.size > 1 and not _is_first_to_speak():
         time.sleep(SILENCE_S)

@@ -1,6 +1,6 @@
 """Watchdog: a killed rank leaves no message; a small process beside it, which runs this very file, reports it. The
 process waits for the end of a pipe that only the rank holds. It also holds the line by which the launcher would see
-that the rank has gone; so its message is out before the launcher ends the other ranks, and no other rank speaks."""
+that the rank has gone; so its message is out before the launcher ends the other ranks, and no other rank reports."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ PATIENCE_S = 5.0
 class Sentry:
     """Context in which the death of this rank by a signal (out of memory, a crash) is reported on stderr.
 
-    An exception leaves the context in peace: its message is somebody else's business. One rank alone needs no sentry.
+    An exception leaves the context in peace: its message is reported elsewhere. A single rank needs no watchdog.
 
     Args:
         communicator: whose rank to watch.

@@ -42,7 +42,7 @@ class Physics(MeasuredPhysics):
         excludes: names of other physics with which no case may have it; two are refused if either names the other,
             or if both write a field.
         keeps_mass_at_walls: whether no node may gain or lose mass by the motion of a wall, and no wall displaces fluid.
-        sets_pressure: whether it says itself with which pressure the flow starts, unless the case gives one: none is
+        sets_pressure: whether it sets the initial pressure itself, unless the case gives one: none is
             then computed from the velocity, or set by a user.
         methods: functions ``(simulation, ...)`` that a simulation with this physics has as methods, by name.
         goes_on_in_frozen_flow: whether it is computed in a flow that stays as it is (``run.frozen_after_s``).
@@ -53,7 +53,7 @@ class Physics(MeasuredPhysics):
         wall_exchange: its scalars that walls take up or give off, for commands that move walls; None without any.
         cpu_ns: time of a step for each node on a thread of a CPU [ns], where it takes longer than moving its bytes;
             0: it does not, or that is not known.
-        imposes: keys of openings whose values it takes over while the flow goes on (:meth:`impose`).
+        imposes: keys of openings whose values it takes over while the flow continues (:meth:`impose`).
     """
 
     excludes: ClassVar[frozenset[str]] = frozenset()
@@ -105,7 +105,7 @@ class Physics(MeasuredPhysics):
         return inf
 
     def restarted(self, view: FlowView, before: int) -> dict[str, np.ndarray]:
-        """Fields of the local nodes, as of :meth:`initial_fields`, with which it goes on from a state, perhaps of
+        """Fields of the local nodes, as of :meth:`initial_fields`, with which it continues from a state, perhaps of
         another case, whose steps were as long as ``before`` steps of the flow; now they are as long as
         ``view.stride``; collective."""
         return {}

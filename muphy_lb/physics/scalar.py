@@ -123,7 +123,7 @@ class CarriedScalar:
 
     @property
     def lattice(self) -> Lattice:
-        """Of its populations."""
+        """Velocity set of its populations."""
         return scalar_lattice(self.dimension)
 
     @property
@@ -175,23 +175,23 @@ class CarriedScalar:
 
     @property
     def conducts(self) -> float:
-        """The share of a gradient in its populations that leave, along it and in its measure."""
+        """The share of a gradient in the leaving populations, along it and in its measure."""
         _, odd_rate = scalar_rates(self.lattice, self.diffusivity)
         return 1.0 - 1.0 / float(odd_rate)
 
     @property
     def reflected(self) -> float:
-        """The share r of what arrives one way that leaves the other way, with a minus."""
+        """The share r of an arriving population that leaves in the opposite direction, with a minus."""
         return 1.0 - float(scalar_rates(self.lattice, self.diffusivity)[1])
 
     @property
     def kind(self) -> Carried:
-        """The scalar as its collision knows it."""
+        """The scalar as its collision describes it."""
         return Carried(self.name, bool(self.half_gain), self.slope_along, self.has_source)
 
     @property
     def has_source(self) -> bool:
-        """Whether it gains or loses anything in the volume."""
+        """Whether the scalar has a source or sink in the volume."""
         return bool(self.half_gain or self.production or self.decay)
 
     @property
@@ -206,7 +206,7 @@ class CarriedScalar:
 
     @property
     def memory(self) -> str:
-        """Name of the field of what it keeps of a step, if it is carried without populations."""
+        """Name of the field of its memory from step to step, if it is carried without populations."""
         return memory_of(self.name)
 
     @property
@@ -215,7 +215,7 @@ class CarriedScalar:
         return (self.name, self.gained) if self.has_source else (self.name,)
 
     def over(self, n_steps: int) -> "CarriedScalar":
-        """The scalar in steps as long as some of these."""
+        """The scalar in steps as long as several of these."""
         if n_steps == 1:
             return self
         rates = {name: n_steps * getattr(self, name) for name in ("diffusivity", "production", "decay")}
@@ -264,7 +264,7 @@ def gained_of(name: str) -> str:
 
 
 def memory_of(name: str) -> str:
-    """Name of the field of what a scalar keeps of a step."""
+    """Name of the field that stores the memory of a scalar from step to step."""
     return f"{name}_memory"
 
 
@@ -286,7 +286,7 @@ def links_into_walls(domain: LocalDomain) -> np.ndarray:
 
 
 def _links(domain: LocalDomain) -> tuple[np.ndarray, np.ndarray]:
-    """The same, and (2 ``N_AXES``, n) the neighbours of the nodes."""
+    """Links as of :func:`links_into_walls`, and (2 ``N_AXES``, n) the neighbours of the nodes."""
     found, steps = np.zeros(domain.n_nodes, dtype=np.int8), np.eye(N_AXES, dtype=np.int64)
     codes = domain.neighbours_with_ghosts(np.concatenate((steps, -steps)), slice(0, domain.n_nodes))
     for bit, row in enumerate(codes):
@@ -295,8 +295,8 @@ def _links(domain: LocalDomain) -> tuple[np.ndarray, np.ndarray]:
 
 
 def links_of_sets(domain: LocalDomain, sets: Sequence[ScalarSet]) -> np.ndarray:
-    """(n,) int8 the same, with ``POPULATED`` at nodes with a link at which one of the sets is not simply returned, and
-    ``NEAR`` at these, at their neighbours, and beside nodes of other ranks."""
+    """(n,) int8 links as of :func:`links_into_walls`, with ``POPULATED`` at nodes with a link at which one of the sets
+    is not simply returned, and ``NEAR`` at these, at their neighbours, and beside nodes of other ranks."""
     found, codes = _links(domain)
     acts, leads = np.any([each.boundary.acts for each in sets], axis=0), codes < 0
     leads[leads] = acts[sets[0].boundary.numbers_of(codes[leads].astype(np.int64))]
@@ -388,7 +388,7 @@ class ScalarPhysics(Physics):
 
     @classmethod
     def count(cls, case) -> int:
-        """How many scalars the case has."""
+        """Number of scalars of the case."""
         return 1
 
     @property
@@ -410,7 +410,7 @@ class ScalarPhysics(Physics):
         return carried_by(flow, self.scalars)
 
     def initial_fields(self, view) -> dict[str, np.ndarray]:
-        """Each scalar with its initial value everywhere."""
+        """Initial fields: each scalar has its initial value everywhere."""
         found = self.scalars[0].carrier_start()
         for each in self.scalars:
             found |= each.start(np.full(1, each.initial))
@@ -422,7 +422,8 @@ class ScalarPhysics(Physics):
         return all(each.has_levels for each in self.scalars)
 
     def longest_stride(self, max_speed: float) -> float:
-        """Steps of a frozen flow of that speed [voxels a step] that one of the scalars may take."""
+        """Largest number of flow steps that one step of the scalars may span in a frozen flow of that speed [voxels a
+        step]."""
         return min(
             FASTEST / max(max_speed, TINY),
             *(LARGEST_DIFFUSIVITY / each.diffusivity for each in self.scalars),
@@ -487,7 +488,8 @@ class ScalarPhysics(Physics):
         return dict(zip(scalar.rows, left + beside, strict=True)) | {scalar.memory: memory}
 
     def _lacks_populations(self, view) -> bool:
-        """Whether populations are needed where there have been none: their sums are not what leaves; collective."""
+        """Whether populations are needed where there have been none, so that their sums differ from the leaving
+        amounts; collective."""
         if not self.has_levels:
             return False
         links = view.local_field(f"{self.name}{POPULATIONS}{OF_LINKS}")
@@ -509,7 +511,7 @@ class ScalarPhysics(Physics):
         return view.communicator.total(int((is_wrong & (is_populated | beside.any(axis=0))).sum())) > 0
 
     def restarted_at_rest(self, view) -> dict[str, np.ndarray]:
-        """The same without gradients."""
+        """Fields of a restart without gradients."""
         carrier, found = self.carrier_of(view), dict[str, np.ndarray]()
         for each in self.scalars:
             found |= each.over(view.stride).start(view.local_field(each.name), carrier=carrier)
@@ -525,11 +527,11 @@ class ScalarPhysics(Physics):
         return sent(first.lattice, 1.0 + view.local_field(first.carrier + of).astype(np.float64), momentum, view.stride)
 
     def describe(self) -> str:
-        """Where the scalars have no ripples, as text."""
+        """The speed below which the scalars have no ripples, as text."""
         return "; ".join(f"{each.name}: {smooth_below(each.diffusivity)}" for each in self.scalars)
 
     def warnings(self) -> tuple[str, ...]:
-        """Scalars that do not follow in time."""
+        """Warnings of scalars with a wrong rate of change in time."""
         return tuple(
             f"{each.name}: its diffusivity is {each.diffusivity:.3g} in lattice units; above {LARGEST_DIFFUSIVITY:g}"
             " it changes at a wrong rate in narrow gaps (what is steady is right); make lattice.time_step_s"
@@ -564,4 +566,4 @@ def setting_of(section, key: str, diffusivity_m2_s: float, viscosity_m2_s: float
 def smooth_below(diffusivity: float) -> str:
     """The speed below which a scalar of a diffusivity in lattice units has no ripples, as text."""
     speed = 2.0 * diffusivity
-    return f"without ripples where a node is slower than {speed:.3g} voxels a step (Peclet number of a voxel 2)"
+    return f"without ripples where a node is slower than {speed:.3g} voxels a step (cell Peclet number 2)"

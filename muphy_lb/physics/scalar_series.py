@@ -17,11 +17,11 @@ class Measured(Protocol):
 
     @property
     def name(self) -> str:
-        """Of its field."""
+        """Name of its field."""
 
     @property
     def column(self) -> str:
-        """Of its columns."""
+        """Name of its columns in tables."""
 
     @property
     def rows(self) -> list[str]:
@@ -29,7 +29,7 @@ class Measured(Protocol):
 
     @property
     def lattice(self) -> Lattice:
-        """Of its populations."""
+        """Velocity set of its populations."""
 
     @property
     def in_si(self) -> float:

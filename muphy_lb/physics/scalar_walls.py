@@ -37,15 +37,15 @@ class Walled(Protocol):
 
     @property
     def lattice(self) -> Lattice:
-        """Of its populations."""
+        """Velocity set of its populations."""
 
     @property
     def boundary(self) -> ScalarBoundary:
-        """Its conditions."""
+        """Its conditions at walls and openings."""
 
     @property
     def diffusivity(self) -> float:
-        """In lattice units."""
+        """Diffusivity [lattice units]."""
 
 
 class WallFluxes:

@@ -1,8 +1,8 @@
-"""Changes of a flow that goes on: of its case, and of the ranks that own its nodes.
+"""Changes of a flow that continues: of its case, and of the ranks that own its nodes.
 
 A case may change in the values that openings impose, in forces, and in the fluid; the time step, in which the state is
 measured, stays, whichever key of the case has set it. Where the loads of the ranks change as the flow does, they are
-watched, told, and balanced again.
+watched, reported, and balanced again.
 """
 
 import logging
@@ -53,7 +53,7 @@ TIME_STEP = ("relaxation_time", "lattice_velocity", "time_step_s")
 
 
 def changed(simulation: Solver, changes: Mapping[str, object]) -> Solver:
-    """The simulation that goes on from the present state of another, whose case has other values; collective.
+    """The simulation that continues from the present state of another, whose case has other values; collective.
 
     Only values of openings, or the direction of the body force: the same simulation, changed. Else a new one on the
     same nodes, to which the state moves; while it does, both are in memory.
@@ -113,7 +113,7 @@ def checked_changes(changes: Mapping[str, object]) -> Mapping[str, object]:
     """Changes of a case that a user hands over. Raises InputError: they are no dictionary, or a value is none of a
     case."""
     if not isinstance(changes, Mapping):
-        raise InputError(f"change: {shown(changes)} is no dictionary; give values by dotted key, as in {EXAMPLE}")
+        raise InputError(f"change: {shown(changes)} is not a dictionary; give values by dotted key, as in {EXAMPLE}")
     for path, value in changes.items():
         as_override(path, value)
     return dict(changes)
@@ -159,7 +159,7 @@ def _refuse_fixed(path: str) -> None:
         )
     if section in FIXED or path in FIXED_KEYS or (section == "lattice" and key in TIME_STEP):
         raise InputError(
-            f"change: {path} cannot change while the flow goes on, since the state belongs to it; make another"
+            f"change: {path} cannot change while the flow continues, since the state belongs to it; make another"
             " simulation, as in Simulation.from_case(simulation.case, [...])"
         )
 
@@ -206,7 +206,7 @@ def _imposes_alone(old: Case, new: Case) -> bool:
         return False
     if any(section.profile == WOMERSLEY for section in new.openings):  # its shapes lie on the device
         return False
-    if longest_period_s(old) != longest_period_s(new):  # what averages over a period, or waits for it, begins anew
+    if longest_period_s(old) != longest_period_s(new):  # what averages over a period, or waits for it, begins again
         return False
     imposed = set(IMPOSED).union(*(physics.imposes for physics in packages(new)))
     return all(_same_but_imposed(*pair, imposed) for pair in zip(old.openings, new.openings, strict=True))
@@ -311,7 +311,7 @@ class Rebalancing:
     def _tell(self, loads, found: float | None, seconds: float) -> None:
         if self._simulation.communicator.rank == 0:
             LOG.info(
-                "step %d: loads of the ranks %s (imbalance %.2f); nodes shared anew: imbalance %.2f, after %.2f s",
+                "step %d: loads of the ranks %s (imbalance %.2f); nodes redistributed: imbalance %.2f, after %.2f s",
                 self._simulation.step_number,
                 ", ".join(f"{load:.4g}" for load in loads),
                 self.imbalance,

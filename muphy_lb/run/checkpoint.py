@@ -78,7 +78,7 @@ LOG = logging.getLogger(__name__)
 LEFT_OVER = ".step_*.tmp"
 SAME_STEP = {f"lattice.{key}" for key in TIME_STEP}  # which of them gives the time step, that is compared by itself
 SCALES = ("geometry", "lattice", "openings", "walls", "fluid")  # a velocity of the case may fix the time step
-BELONGS_TO = {  # what a state belongs to, in words, and the sections of the case that say so
+BELONGS_TO = {  # what a state belongs to, as text, and the sections of the case that say so
     "lattice": ("velocity set", ("lattice",)),
     "streaming": ("streaming", ("compute",)),
     "precision": ("precision", ("compute",)),
@@ -144,7 +144,7 @@ def _state(simulation: Solver) -> Iterator[Any]:
 
 
 def _write_state(file: h5py.File, simulation: Solver, state: Iterator[Any]) -> None:
-    """Everything that the next step follows from."""
+    """Write all data from which the next step follows."""
     for name, (shape, dtype) in _expected_sets(simulation).items():
         rows = file.create_dataset(name, shape, dtype=dtype)
         for k in range(len(rows)):
@@ -169,7 +169,7 @@ def _write_groups(file: h5py.File, kind: str, found: Mapping[str, Mapping[str, n
 def keep_only(paths: Sequence[Path], folder: Path) -> None:
     """Remove the checkpoints that came before these, and what interrupted writes left in their folder.
 
-    A later one was passed over: it may be whole, and unreadable for the moment only. Without ``paths``, remove all.
+    A later one was skipped: it may be whole, and unreadable for the moment only. Without ``paths``, remove all.
     """
     oldest = min((path.name for path in paths), default=None)
     with output_errors(folder):
@@ -181,9 +181,9 @@ def keep_only(paths: Sequence[Path], folder: Path) -> None:
 
 
 def geometry_of(checkpoint: Checkpoint | None, case: Case, communicator) -> DistributedGeometry:
-    """The geometry of a case that is to go on from a checkpoint, given on rank 0; collective.
+    """The geometry of a case that is to continue from a checkpoint, given on rank 0; collective.
 
-    Its voxels tell whether it is the same, not the name and place of its file.
+    Its voxels determine whether it is the same, not the name and location of its file.
 
     Raises InputError: its voxels are others.
     """
@@ -199,8 +199,9 @@ def geometry_of(checkpoint: Checkpoint | None, case: Case, communicator) -> Dist
 
 
 def newest_for(folder: Path, simulation: Solver) -> Checkpoint:
-    """The newest valid checkpoint of a folder, from which a simulation can go on; collective. Raises InputError: there
-    is no valid checkpoint, or it belongs to another geometry, lattice, streaming or precision, or to other units."""
+    """The newest valid checkpoint of a folder, from which a simulation can continue; collective. Raises InputError:
+    there is no valid checkpoint, or it belongs to another geometry, lattice, streaming or precision, or to other
+    units."""
     expected = _expected(simulation)
 
     def check(checkpoint: Checkpoint, file: h5py.File) -> None:
@@ -251,7 +252,7 @@ def restore_memory(checkpoint: Checkpoint, name: str, take: Callable[[dict], Non
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
             f"checkpoint {checkpoint.path} holds something else for {name!r} than this program writes ({error!r}); move"
-            " the file away to go on from an older one, or start anew with muphy-lb run"
+            " the file away to continue from an older one, or start again with muphy-lb run"
         ) from error
 
 
@@ -348,7 +349,7 @@ def _another(name: str, found, expected, checkpoint: Checkpoint, case: Case) -> 
         kept = f", or keep the time step: {' '.join(f'--set {change}' for change in sets)}"
     return (
         f"checkpoint {checkpoint.path} belongs to another {what}{values}{why}: {cause}; resume without that change"
-        f"{kept}, or start anew with muphy-lb run"
+        f"{kept}, or start again with muphy-lb run"
     )
 
 
@@ -431,7 +432,7 @@ def _from_fields(folder: Path, case: Case, step: int, communicator) -> Solver:
     """The simulation that starts from the last snapshot of a field file."""
     LOG.warning(
         "warning: %s has no checkpoint; going on from %s, in single precision: what it does not hold or [initial] does"
-        " not take (fields of a physics, particles, states of outlets, averages) begins anew",
+        " not take (fields of a physics, particles, states of outlets, averages) begins again",
         folder,
         FIELDS_FILE,
     )

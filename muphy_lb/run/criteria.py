@@ -159,7 +159,7 @@ class SteadyWatch:
 
     @property
     def steadiness(self) -> Steadiness | None:
-        """How far the criterion is met; None for never steady."""
+        """Progress towards the criterion; None for never steady."""
         if self.tolerance is None:
             return None
         return Steadiness(self.tolerance, self.change if self.change < inf else None, self.is_steady)
@@ -177,8 +177,8 @@ class SteadyWatch:
         return self.is_steady
 
     def _extrapolate(self) -> None:
-        """Estimate the remaining changes of all quantities, relative to the largest of a group, if they go on as they
-        did."""
+        """Estimate the remaining changes of all quantities, relative to the largest of a group, if they continue as
+        they did."""
         apart = max(1, (len(self._looks) - 1) // 2)
         last, middle, first = [*list(self._looks)[::-apart], {}][:3]
         for group, values in last.items():
@@ -340,7 +340,7 @@ class SteadyState(Criterion):
         return {"to_come": known} if known and self._view.communicator.rank == 0 else None
 
     def lines(self, summary: Mapping) -> list[str]:
-        """How far each kind of quantity is known, as far as steadiness goes."""
+        """Uncertainty of each kind of quantity, as far as steadiness limits it."""
         to_come = summary.get(self.name, {}).get("to_come", {})
         found = []
         for group, values in to_come.items():
@@ -354,7 +354,7 @@ class SteadyState(Criterion):
         return self.watch.record() | {"every": self.every}
 
     def restore(self, state: dict) -> None:
-        """Go on from them; with other steps between looks, changes do not compare, and the watch begins anew."""
+        """Continue from them; with other steps between looks, changes do not compare, and the watch begins again."""
         if state.get("every", self.every) == self.every:  # checkpoints of earlier versions do not hold it
             self.watch.restore(state)
 
@@ -409,7 +409,7 @@ class Beats:
 
     @property
     def to_come(self) -> float | None:
-        """Sum of all changes that are still to come, if they go on to shrink as the last one did; None where it did
+        """Sum of all changes that are still to come, if they continue to shrink as the last one did; None where it did
         not, or is the first."""
         if not self.change < self.change_before < inf:
             return None
@@ -432,7 +432,8 @@ class Beats:
         return kept | {"every": self._every, "period": self.period}
 
     def restore(self, record: Mapping) -> None:
-        """Go on from a record; begin anew if samples were taken at other intervals, or beats were longer or shorter."""
+        """Continue from a record; begin again if samples were taken at other intervals, or beats were longer or
+        shorter."""
         if (record["every"], record["period"]) == (self._every, self.period):
             self._samples.extend((step, list(values)) for step, values in record["samples"])
             changes = [inf if change is None else change for change in record["changes"]]
@@ -467,7 +468,7 @@ class Periodicity(Criterion):
         self.beats = Beats(period, self.every)
 
     def follow(self, view: FlowView) -> None:
-        """Look at another flow from now on: the same, after a change, which begins anew with other beats."""
+        """Look at another flow from now on: the same, after a change, which begins again with other beats."""
         if view is not self._view:
             state = self.state()
             super().follow(view)
@@ -555,7 +556,7 @@ class Periodicity(Criterion):
         }
 
     def lines(self, summary: Mapping) -> list[str]:
-        """How far the last beat is known, its flow rates and pressures."""
+        """Uncertainty of the flow rates and pressures of the last beat."""
         found = summary.get(self.name)
         if not found:
             return []
@@ -573,7 +574,7 @@ class Periodicity(Criterion):
         return self.beats.record()
 
     def restore(self, state: dict) -> None:
-        """Go on from them."""
+        """Continue from them."""
         self.beats.restore(state)
 
     def charts(self, series: Mapping[str, np.ndarray]) -> list[tuple[str, bytes]]:

@@ -92,9 +92,7 @@ def _walls(prepared: Preparation) -> str:
 
 
 STEP_HEAD = ("pass", "over", "task", "kernel", "exchanged ahead of it")
-NOT_LOOKED_AT = (
-    "the case can be set up; not looked at: the output folder, the device and its memory, and what the flow does"
-)
+NOT_LOOKED_AT = "the case can be set up; not checked: the output folder, the device and its memory, and the flow itself"
 
 
 def add_options(parser) -> None:

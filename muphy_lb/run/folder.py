@@ -82,7 +82,7 @@ def newest(
 
     Args:
         check: looks at each candidate, and raises an exception for one that is to be passed over, or an InputError.
-        tell: a function of a logger, for what is passed over.
+        tell: a function of a logger, for what is skipped.
 
     Raises InputError: there is none, or the newest was written by another version of this program.
     """
@@ -94,9 +94,9 @@ def newest(
             raise
         except Exception as error:  # whatever a file holds, it must not keep a run from an older checkpoint
             first = first or f", the newest since {error}"
-            tell("checkpoint %s is passed over: %s", path, error)
+            tell("checkpoint %s is skipped: %s", path, error)
     raise InputError(
-        f"{folder} holds no valid checkpoint ({len(found)} passed over){first or ''}; set"
+        f"{folder} holds no valid checkpoint ({len(found)} skipped){first or ''}; set"
         " output.checkpoint_every_steps, or stop the run with SIGUSR1, a wall_time or a STOP file, which all write one"
     )
 
@@ -177,7 +177,7 @@ def _described(path: Path, file: h5py.File) -> Checkpoint:
 def _table(name: str, text: str) -> dict:
     table = json.loads(text)
     if not isinstance(table, dict):
-        raise ValueError(f"its attribute {name!r} is no table")
+        raise ValueError(f"its attribute {name!r} is not a table")
     return table
 
 
@@ -205,7 +205,7 @@ def _is_earlier(path: Path) -> bool:
 def _other_version(path: Path, which: str) -> str:
     return (
         f"checkpoint {path} was written by muphy_lb {which}; finish the run with that release, or move the file away to"
-        " go on from an older one, or start anew with muphy-lb run"
+        " continue from an older one, or start again with muphy-lb run"
     )
 
 
@@ -238,20 +238,20 @@ def results_of_hours(folder: Path) -> str | None:
 def refuse_to_resume_nothing(folder: Path) -> None:
     """Refuse a folder without checkpoints. Raises InputError: it is none of a run, or the run left no checkpoint."""
     if not folder.is_dir():
-        raise InputError(f"{shown(str(folder))} is no folder; give the output folder of the run that is to go on")
+        raise InputError(f"{shown(str(folder))} is not a folder; give the output folder of the run to continue")
     if not (folder / CASE_FILE).is_file():
-        raise InputError(f"{folder} is no output folder of a run: it has no {CASE_FILE}; give that of the run")
+        raise InputError(f"{folder} is not the output folder of a run: it has no {CASE_FILE}; give that of the run")
     if not any((folder / CHECKPOINTS).glob(PATTERN)):
         raise InputError(
-            f"{folder} holds no checkpoint to go on from; start anew with muphy-lb run, and set"
+            f"{folder} holds no checkpoint to continue from; start again with muphy-lb run, and set"
             " output.checkpoint_every_steps, or stop the run with Ctrl-C, SIGUSR1, a wall_time or a STOP file, which"
             " all write one"
         )
 
 
 def refuse_missing_files(case: Case, remedy: Callable[[Sequence[str]], str]) -> None:
-    """Refuse to go on with a case that names files which are not there, as after a move of its folder. ``remedy``: the
-    command or call that takes changes of keys. Raises InputError: the message names the keys."""
+    """Refuse to continue with a case that names files which are not there, as after a move of its folder. ``remedy``:
+    the command or call that takes changes of keys. Raises InputError: the message names the keys."""
     missing = {key: path for key, path in case.files.items() if not path.exists()}
     if not missing:
         return
@@ -274,7 +274,7 @@ def refuse_missing_files(case: Case, remedy: Callable[[Sequence[str]], str]) -> 
 def refuse_to_resume_other(folder: Path, case: Case) -> Checkpoint:
     """The newest whole checkpoint of a folder, which a case may continue as far as its keys say. Raises InputError: a
     key has another value, or there is no whole checkpoint."""
-    found = newest(folder / CHECKPOINTS, tell=LOG.debug)  # who reads its state tells of those that are passed over
+    found = newest(folder / CHECKPOINTS, tell=LOG.debug)  # reading its state reports those that are skipped
     old, new = (tomllib.loads(text) for text in (found.case, case.to_toml(folder / CHECKPOINTS)))
     left_to_voxels = _left_to_voxels(old, new)
     for (section, key), what in BELONGING.items():
@@ -283,7 +283,7 @@ def refuse_to_resume_other(folder: Path, case: Case) -> Checkpoint:
             values = "" if what == "geometry" else f" ({then}; this run: {now})"
             raise InputError(
                 f"checkpoint {found.path} belongs to another {what}{values}: {section}.{key} was {then}, is {now};"
-                " resume without that change, or start anew with muphy-lb run"
+                " resume without that change, or start again with muphy-lb run"
             )
     return found
 
@@ -326,7 +326,7 @@ class FolderLock:
                 f"{folder} is in use by {holder}; wait for that run, stop it, or choose another output folder with -o"
             ) from None
         except OSError as error:  # some network file systems have no locks
-            LOG.warning("%s cannot be locked (%s): take care that no other run writes there", folder, error.strerror)
+            LOG.warning("%s cannot be locked (%s): make sure that no other run writes there", folder, error.strerror)
             return
         self._file.truncate(0)
         self._file.write(f"{own}\n")

@@ -23,7 +23,7 @@ class FrozenFlow(Observer):
         self.follow(view)
 
     def follow(self, view: FlowView) -> None:
-        """Look at another flow from now on, the same after a change of its case; at what still flows anew."""
+        """Look at another flow from now on, the same after a change of its case; at what still flows again."""
         is_known = self._last == view.frozen_from <= view.step_number
         self._view, self._last = view, view.frozen_from
         if is_known:
@@ -86,6 +86,6 @@ class FrozenFlow(Observer):
         return self._watch.record() | {"to_come_of": self._watch.to_come_of}
 
     def restore(self, state: dict) -> None:
-        """Go on from them."""
+        """Continue from them."""
         self._watch.restore(state)
         self._watch.to_come_of = state["to_come_of"]

@@ -38,13 +38,13 @@ STOPPED_EXIT_CODE = 75
 
 
 def stopped(by: str, folder: Path, say: Callable[[str], None]) -> int:
-    """Say why a command has stopped that goes on when it is given again; returns its exit code."""
-    say(f"stopped by {by}; to go on, give the same command again (what is done is in {folder})")
+    """Print why a command has stopped that continues when it is repeated; returns its exit code."""
+    say(f"stopped by {by}; to continue, give the same command again (what is done is in {folder})")
     return STOPPED_EXIT_CODE
 
 
 def ending(reason: str) -> str:
-    """How a run ended, in words."""
+    """Reason for the end of a run, as text."""
     return reason if reason in ENDS else f"stopped by {reason}"
 
 
@@ -89,18 +89,18 @@ class Loop:
         self.simulation, self.clock, self.observers = simulation, clock, observers
 
     def acting(self) -> Sequence:
-        """All that act every so many steps."""
+        """Observers and actions that are due at regular intervals of steps."""
         return self.observers
 
     def next_event(self, last: int) -> int:
-        """The next step at which anybody acts or looks, or the last one."""
+        """The next step at which an observer or the monitor acts, or the last step."""
         step, check = self.simulation.step_number, self.simulation.case.run.check_interval_steps
         intervals = [check, *(each.every for each in self.acting() if each.every)]
         events = [(step // interval + 1) * interval for interval in intervals]
         return int(min(last, *events, self.simulation.monitor.next_step))
 
     def tells_walls(self, step: int) -> bool:
-        """Whether wall forces or stress, which are means with the step before, may be asked for then."""
+        """Whether wall forces or stress, which are means with the step before, may be requested then."""
         return step >= self.simulation.monitor.next_step or tell_walls(self.acting(), step)
 
     def step_to(self, target: int, is_told: bool) -> None:
@@ -124,7 +124,7 @@ class Loop:
 
 
 class Run(Loop):
-    """One run of a simulation into an output folder.
+    """A run of a simulation into an output folder.
 
     Args:
         resume: continue from the newest checkpoint in the folder.
@@ -163,7 +163,7 @@ class Run(Loop):
         check_writable(self.folder)
         lock = FolderLock(self.folder)
         if _removed(self.folder / STOP_FILE):  # it was meant for an earlier run
-            LOG.warning("removed %s, which was there before this run", self.folder / STOP_FILE)
+            LOG.warning("removed %s, left from before this run", self.folder / STOP_FILE)
         return lock
 
     def _release(self) -> None:
@@ -171,7 +171,7 @@ class Run(Loop):
             self._lock.release()
 
     def _prepare(self, simulation: Solver, resume: bool) -> None:
-        """Read the checkpoint to go on from, and make the observers; collective."""
+        """Read the checkpoint to continue from, and make the observers; collective."""
         check_observers(simulation)
         checkpoint = restore(self.folder / CHECKPOINTS, simulation) if resume else None
         if not resume:
@@ -201,7 +201,7 @@ class Run(Loop):
             if reason is None and made >= asked:
                 how_many = f"all its {asked} steps" if made == asked else f"{made} steps, more than its {asked}"
                 if self._root:
-                    LOG.info("the run in %s has made %s; to go on: %s", self.folder, how_many, self._longer())
+                    LOG.info("the run in %s has made %s; to continue: %s", self.folder, how_many, self._longer())
                 self.verdict = self.simulation.communicator.broadcast(self._summary().get("verdict", NOT_JUDGED))
                 return COMPLETED, None
             if self._is_resumed:
@@ -215,7 +215,7 @@ class Run(Loop):
             self._end()
 
     def conclude(self, reason: str, states: Mapping[str, dict]) -> dict | None:
-        """Write the results of a flow that something else has advanced; returns the summary on rank 0. ``reason``: why
+        """Write the results of a flow that has been advanced elsewhere; returns the summary on rank 0. ``reason``: why
         it ended; ``states``: of observers that have followed it, by name."""
         try:
             for observer in self.observers:
@@ -227,7 +227,7 @@ class Run(Loop):
             self._end()
 
     def _end(self) -> None:
-        """Wait for all that is written beside the run, then let others have the folder, whatever fails."""
+        """Wait for all output beside the run, then unlock the folder, even after failures."""
 
         def wait_for(observer: Observer) -> None:
             with suppress(MuphyError):  # of a run that has ended so far, it has been raised
@@ -239,7 +239,7 @@ class Run(Loop):
                 stack.callback(wait_for, observer)
 
     def _reason_to_finish(self) -> str | None:
-        """Why a resumed run, which had come to its end, has but to write its last files."""
+        """Reason why a resumed run, which had reached its end, only has to write its last files."""
         simulation, reason = self.simulation, None
         if self._root and self._is_resumed and self._summary().get("steps") != simulation.step_number:
             is_complete = simulation.step_number >= simulation.numerics.steps
@@ -269,7 +269,7 @@ class Run(Loop):
         return f"{resume} --set {longer}"
 
     def _begin_folder(self) -> None:
-        """Remove what an earlier run has left, since a failure must not leave its results, and write the case."""
+        """Remove the files of an earlier run, since a failure must not leave its results, and write the case."""
         with output_errors(self.folder):
             for name in (SUMMARY_FILE, REPORT_FILE):
                 (self.folder / name).unlink(missing_ok=True)
@@ -310,7 +310,7 @@ class Run(Loop):
         self.progress.move()
 
     def _act(self, acting: Sequence[Observer | CheckpointWriter]) -> None:
-        """Let those act that are due; an observer that one of them adds waits for the next step."""
+        """Run the observers that are due; an observer that one of them adds waits for the next step."""
 
         def act(each: Observer | CheckpointWriter) -> None:
             with self.clock.look(each, each.every):
@@ -359,7 +359,8 @@ class Run(Loop):
 
     def _change_for_viewer(self, changes: Changes) -> str:
         """Take other values of the case, with which that of the folder is the changed one from then on, and act on the
-        flow, whose present step is written again then. For another engine the run goes on as ``resume --set`` does."""
+        flow, whose present step is written again then. For another engine the run continues as ``resume --set``
+        does."""
 
         def change(values: Mapping[str, object]) -> None:
             if not self.simulation.monitor.keeps_checkpoints:
@@ -379,7 +380,7 @@ class Run(Loop):
         return told
 
     def _go_back(self) -> str:
-        """Go on from the newest checkpoint of the folder, with the case as it is now; the outcome in words."""
+        """Continue from the newest checkpoint of the folder, with the case as it is now; the outcome in words."""
         step = self.simulation.step_number
         try:
             checkpoint = newest_for(self.folder / CHECKPOINTS, self.simulation)
@@ -393,7 +394,7 @@ class Run(Loop):
         return f"back at step {checkpoint.step}"
 
     def _go_on_with(self, simulation: Solver) -> None:
-        """Go on from the newest checkpoint with a simulation of this flow, and with observers as of a run that is
+        """Continue from the newest checkpoint with a simulation of this flow, and with observers as of a run that is
         resumed."""
         self._prepare(simulation, resume=True)
         self.clock.looks.clear()  # those of the observers before
@@ -452,7 +453,7 @@ class Run(Loop):
         return summary
 
     def _of_observers(self, ask: Callable) -> list:
-        """The answer of each observer; all are asked, even if one fails."""
+        """Results of all observers, collected even if one of them fails."""
         return all_agreed(self.simulation.communicator, [partial(ask, observer) for observer in self.observers])
 
     def closing_lines(self, summary: dict) -> list[str]:
@@ -461,7 +462,7 @@ class Run(Loop):
 
 
 def _removed(path: Path) -> bool:
-    """Whether there was such a file, or link, which is gone now; what cannot be removed stops no run."""
+    """Whether a file or link existed and has been removed; failures are ignored."""
     try:
         path.unlink()
     except OSError:

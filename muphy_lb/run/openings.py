@@ -100,7 +100,7 @@ def balance_of(view: FlowView) -> Balance | None:
 
 
 LEAST_CROSSING = 1e-3
-"""Mean speed across openings over that inside, below which their balance tells of rounding and sound alone."""
+"""Mean speed across openings over that inside, below which their balance consists of rounding and sound alone."""
 
 
 def is_telling(view: FlowView, balance: Balance, mean_speed: float) -> bool:

@@ -34,7 +34,7 @@ def add_set(parser: argparse.ArgumentParser) -> None:
 def _port(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(
-            f"{shown(text)} is no port; give --view behind everything else, or --view=PORT"
+            f"{shown(text)} is not a port; give --view behind everything else, or --view=PORT"
         )
     return int(text)
 

@@ -91,7 +91,7 @@ class Preparation:
 
     @property
     def header(self) -> GeometryHeader:
-        """All of the geometry but its nodes."""
+        """Header of the geometry, without its nodes."""
         return self.geometry.header
 
     @property
@@ -106,7 +106,7 @@ class Preparation:
 
     @property
     def frozen_from(self) -> float:
-        """Number of the step behind which the flow stays as it is; infinite if it goes on."""
+        """Number of the step behind which the flow stays as it is; infinite if it continues."""
         after_s = self.case.run.frozen_after_s
         return inf if after_s is None else self.units.time_to_steps(after_s)
 
@@ -150,12 +150,12 @@ class Preparation:
         for each in kinds:
             if self.case.initial is not None and self.case.initial.consistent_pressure and each.sets_pressure:
                 raise InputError(
-                    f"the case has initial.consistent_pressure and [{each.name}], which says itself with which pressure"
-                    " the flow starts; remove consistent_pressure, or give initial.pressure_file instead"
+                    f"the case has initial.consistent_pressure and [{each.name}], which sets the initial pressure"
+                    " itself; remove consistent_pressure, or give initial.pressure_file instead"
                 )
 
     def _refuse_to_freeze(self) -> None:
-        """Raise InputError for a flow that must go on."""
+        """Raise InputError for a flow that must continue."""
         if self.case.run.frozen_after_s is None:
             return
         feeling = [each.name for each in self.physics if not each.goes_on_in_frozen_flow]
@@ -163,11 +163,11 @@ class Preparation:
         if not self.physics:
             problem = "nothing that it carries; give [[species]] or [age], or remove run.frozen_after_s"
         elif feeling:
-            problem = f"[{feeling[0]}], which needs the flow; remove one of both"
+            problem = f"[{feeling[0]}], which needs the flow; remove one of the two"
         elif any(each.file for each in self.case.flow.accelerations):
-            problem = "a record of accelerations; remove one of both"
+            problem = "a record of accelerations; remove one of the two"
         elif longest_period_s(self.case) and not self.case.run.replayed_instants:
-            problem = "a waveform; give run.replayed_instants = 40, too, which repeats a beat, or remove one of both"
+            problem = "a waveform; give run.replayed_instants = 40, too, which repeats a beat, or remove one of the two"
         elif self.case.compute.streaming != PULL.name:
             problem = f"compute.streaming = {self.case.compute.streaming!r}; set compute.streaming = {PULL.name!r}"
         if problem:

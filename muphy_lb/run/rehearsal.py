@@ -31,13 +31,13 @@ LOG = logging.getLogger(__name__)
 
 def rehearse(case: Case, header: GeometryHeader, backend: str, local_rank: int) -> None:
     """Ask the helpers for the kernels of a step of a case. Kernels that follow from the nodes are left for later, and
-    so are all of a case that cannot be computed, of which the run will tell. ``header``: of the geometry, with about as
+    so are all of a case that cannot be computed, which the run will report. ``header``: of the geometry, with about as
     many nodes as the rank will have; ``local_rank``: whose device to use."""
     problem = None
     try:
         with _said_once():
             _bind(_Rehearsal(case, header), backend, local_rank)
-    except Exception as error:  # the run goes on without
+    except Exception as error:  # the run continues without
         problem = repr(error)
     gc.collect()  # engine and launches hold each other
     if problem:

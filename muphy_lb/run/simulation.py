@@ -101,7 +101,7 @@ class Simulation(Results):
         """The simulation of a folder of :meth:`save` or of a run, as it was left there, with single keys of its case
         changed, such as ``["geometry.file=/new/place/of/vessel.stl"]``.
 
-        A checkpoint is continued bit for bit, on any number of ranks. A run that ended without one goes on from its
+        A checkpoint is continued bit for bit, on any number of ranks. A run that ended without one continues from its
         field file, which holds pressure, velocity and the fields of a physics in single precision, and no more.
 
         Raises:
@@ -122,7 +122,7 @@ class Simulation(Results):
         self._take(core)
 
     def _take(self, core: Solver) -> None:
-        """Go on with a solver, whose physics bring methods along, such as one that sets a field of its own."""
+        """Continue with a solver, whose physics bring methods along, such as one that sets a field of its own."""
         for name in (*self._methods, "_shear"):
             self.__dict__.pop(name, None)
         self._core = core
@@ -151,8 +151,8 @@ class Simulation(Results):
     def run(self, time_s: float | str | None = None, steps: float | None = None, folder=None) -> Outcome:
         """Run to the end of the case (``run.steps`` or ``run.time_s``), or by a time or a number of steps from now; a
         flow whose case has ``run.steady_tolerance`` or ``run.periodic_tolerance`` may end before, when it is steady or
-        periodic. Without a folder nothing is written. Ctrl-C is raised after a whole step, and the flow can go on from
-        there.
+        periodic. Without a folder nothing is written. Ctrl-C is raised after a whole step, and the flow can continue
+        from there.
 
         Args:
             time_s: by how much to run [s], or as ``"1 ms"``; rounded up to whole steps.
@@ -192,8 +192,8 @@ class Simulation(Results):
         """
         if self.case.run.periodic_tolerance is not None:
             raise InputError(
-                "run_until_steady: the case has run.periodic_tolerance, and what pulsates is never steady; call run(),"
-                ' which ends when the flow is periodic, or change({"run.periodic_tolerance": None}) before'
+                "run_until_steady: the case has run.periodic_tolerance, and a pulsating flow is never steady; call"
+                ' run(), which ends when the flow is periodic, or change({"run.periodic_tolerance": None}) before'
             )
         tolerance, most = self._from_root(lambda: self._steadiness_asked_for(tolerance, steps))
         return self._run(self.step_number + most, SteadyState(self.core, tolerance=tolerance))
@@ -242,7 +242,9 @@ class Simulation(Results):
         """
         kept = [each for each in self.callbacks if each.function != function]  # a method is another object each time
         if len(kept) == len(self.callbacks):
-            raise InputError(f"forget: {shown(function)} is no function of every(); give the one that was given there")
+            raise InputError(
+                f"forget: {shown(function)} is not a function of every(); give the one that was given there"
+            )
         self.callbacks = kept
 
     def stop(self) -> None:
@@ -250,7 +252,7 @@ class Simulation(Results):
         self.wants_to_stop = True
 
     def change(self, changes: Mapping[str, object]) -> None:
-        """Change values of the case while the flow goes on: of openings, forces, walls in motion, the fluid.
+        """Change values of the case while the flow continues: of openings, forces, walls in motion, the fluid.
 
             sim.change({"openings.inlet.velocity_m_s": 0.2, "fluid.kinematic_viscosity_m2_s": 4e-6})
 
@@ -262,7 +264,7 @@ class Simulation(Results):
 
         Raises:
             InputError: a key that cannot change (geometry, velocity set, time step, precision), or a case that cannot
-                run; the flow goes on as it was.
+                run; the flow continues as it was.
         """
         changes = self._from_root(lambda: checked_changes(changes))
         if self._written:
@@ -275,7 +277,7 @@ class Simulation(Results):
 
     def view(self, port: int = 0) -> "LiveView":
         """Show the flow on a page in a browser while it steps (:mod:`muphy_lb.view`); print it for the address. As the
-        last line of a notebook's cell it is the page itself. It goes on after :meth:`change`, and ends with
+        last line of a notebook's cell it is the page itself. It stays open after :meth:`change`, and ends with
         ``close()`` or with the simulation.
 
         Args:
@@ -289,7 +291,7 @@ class Simulation(Results):
         return view(self.core, port)
 
     def set_velocity_m_s(self, values, stress: bool = True, consistent_pressure: bool = False) -> None:
-        """Start from, or go on with, another velocity; the pressure stays unless it is computed.
+        """Start from, or continue with, another velocity; the pressure stays unless it is computed.
 
         Args:
             values: (n, 3) velocity (x, y, z) [m/s] in the order of ``nodes``, on rank 0, or (3,) of all nodes.
@@ -302,7 +304,7 @@ class Simulation(Results):
         self.core.set_velocity_m_s(values, stress, consistent_pressure)
 
     def set_pressure_pa(self, values, stress: bool = True) -> None:
-        """Start from, or go on with, another pressure; the velocity stays.
+        """Start from, or continue with, another pressure; the velocity stays.
 
         Args:
             values: (n,) pressure [Pa], relative to the reference pressure, in the order of ``nodes``, on rank 0, or one
@@ -315,7 +317,7 @@ class Simulation(Results):
         self.core.set_pressure_pa(values, stress)
 
     def save(self, folder: str | PathLike, overwrite: bool = False) -> None:
-        """Write case, geometry and a checkpoint to a folder, from which :meth:`load` and ``muphy-lb resume`` go on.
+        """Write case, geometry and a checkpoint to a folder, from which :meth:`load` and ``muphy-lb resume`` continue.
 
         Args:
             folder: made if missing.
@@ -353,7 +355,7 @@ class Simulation(Results):
         last = self.core.numerics.steps
         if self.step_number >= last:
             raise InputError(
-                f"run: all {last} steps of the case are made; give the time or the steps to go on by, as in"
+                f"run: all {last} steps of the case are made; give the additional time or steps, as in"
                 f" run(steps={last})"
             )
         return last
@@ -569,7 +571,7 @@ def _prepare(folder: Path, geometry: Geometry | None) -> None:
     check_writable(folder)
     if any((folder / CHECKPOINTS).glob(PATTERN)):
         raise InputError(
-            f"run: {folder} holds checkpoints of an earlier run; give another folder, or go on with"
+            f"run: {folder} holds checkpoints of an earlier run; give another folder, or continue with"
             " Simulation.load(folder)"
         )
     if results := results_of_hours(folder):

@@ -67,8 +67,8 @@ class Ahead:
             load_helpers(*self.on)
 
     def seen(self, header: GeometryHeader) -> None:
-        """The first header is known, with about as many nodes as there are: helpers at work compile the kernels of a
-        step."""
+        """Start the compilation by helpers of the kernels of a step, once the first header, with an approximate number
+        of nodes, is known."""
         if helpers.are_at_work() and not self._has_seen:
             self._has_seen = True
             from muphy_lb.run.rehearsal import rehearse
@@ -138,12 +138,12 @@ class Solver(Preparation):
 
     @property
     def device(self) -> str:
-        """On what, in words."""
+        """Name of the device."""
         return self.engine.backend.device
 
     @property
     def collision_name(self) -> str:
-        """The collision operator, with all that is put into it."""
+        """Name of the collision operator with all wrappers."""
         return self.engine.model.collision.name
 
     @property
@@ -170,7 +170,7 @@ class Solver(Preparation):
     def impose(self, case: Case) -> None:
         """Take a case that differs from the present one in values of openings, the body force, [run] and [output]
         alone; they hold from the next step on. Where zones, the collision or the force follow from them, the engine is
-        made anew. Collective. Raises InputError: the flow would be too fast, or the pressures too large."""
+        made again. Collective. Raises InputError: the flow would be too fast, or the pressures too large."""
         numerics = self._resolve(case)
         conditions = opening_conditions(case, self.header, self.frames, self.units, float(self.lattice.cs2))
         for name, values in [item for physics in self.physics for item in physics.impose(case, self.domain).items()]:
@@ -178,7 +178,7 @@ class Solver(Preparation):
         is_laid_out = self._regime(numerics, conditions) == self._regime(self.numerics, self.conditions)
         is_laid_out &= case.flow == self.case.flow  # the body force is a number in the kernels' parameters
         record = None if is_laid_out else self.state.record()
-        if is_laid_out:  # what is told stays that of the step that was made
+        if is_laid_out:  # results stay those of the last step
             self.state.keep_measures()
         self.case, self.numerics, self.conditions = case, numerics, conditions
         if record is not None:
@@ -233,17 +233,17 @@ class Solver(Preparation):
         return n_updates
 
     def is_due(self, every: int) -> bool:
-        """Whether what happens every so many steps does behind the present one: if its turn came in it."""
+        """Whether an action with an interval of steps is due after the present step."""
         return self.step_number % every < self.stride
 
     @property
     def _lengthens_at(self) -> float:
-        """Step behind which what the flow carries takes steps of its own, if they have not been chosen."""
+        """Step after which the scalars of the frozen flow take steps of their own, if these have not been chosen."""
         is_plain = self.case.run.frozen_step_s is None and self.stride == 1 and self.beat is None
         return inf if is_plain or self._has_stride else self.frozen_from
 
     def _lengthen_steps(self) -> None:
-        """Choose the steps of what the frozen flow carries, and go on with them."""
+        """Choose the steps of the scalars in the frozen flow, and continue with them."""
         max_speed, longest_s = self.health().max_speed, self.case.run.frozen_step_s or 0.0
         fastest_s = inf
         if self.beat:
@@ -255,7 +255,11 @@ class Solver(Preparation):
         self._has_stride = True
         if self.communicator.rank == 0:
             step_s = self.units.steps_to_time(stride)
-            LOG.info("the flow is frozen; what it carries goes on in steps of %.4g s (%d of its)", step_s, stride)
+            LOG.info(
+                "the flow is frozen; what it carries advances in steps of %.4g s (%d time steps of the flow)",
+                step_s,
+                stride,
+            )
         if stride != self.stride:
             record = self.state.record()
             self._take_stride(stride)
@@ -263,7 +267,7 @@ class Solver(Preparation):
 
     def follow_stride(self, record: StateRecord) -> None:
         """A domain and an engine without a state, in which what the frozen flow carries takes the steps of a record, if
-        no others have been chosen; the case has the next ones chosen anew. Collective."""
+        no others have been chosen; the case has the next ones chosen again. Collective."""
         if not self._has_stride and record.stride != self.stride and record.step > self.frozen_from:
             self._take_stride(record.stride)
 

@@ -1,4 +1,4 @@
-"""State: the populations, fields and particles of a flow, and all else that its next step follows from."""
+"""State: the populations, fields and particles of a flow, and all other data from which its next step follows."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -78,7 +78,7 @@ class State:
         return self._flow.engine  # another one after a move of nodes
 
     def release(self) -> None:
-        """Let go of the engine and of the nodes of this rank, which are to be others."""
+        """Release the engine and the nodes of this rank, before these change."""
         for name in ("gather", "_neighbours", "_gradient"):
             self.__dict__.pop(name, None)
         self.walls.begin_anew()
@@ -174,7 +174,7 @@ class State:
         return stress.record() if stress else {}
 
     def keep_measures(self) -> None:
-        """Measure what is told of the present step, before conditions change; collective."""
+        """Measure the results of the present step, before conditions change; collective."""
         self.forces_record()
         self.stress_record()
         if self._flow.header.openings:
@@ -244,7 +244,7 @@ class State:
         self._flow.upload_schedule()
 
     def _moved(self, row: np.ndarray, gather: NodeGather) -> np.ndarray:
-        """Values of the nodes of this rank, of those of its nodes of before."""
+        """Values of the nodes of this rank, from those of its former nodes."""
         return self.gather.scatter(gather.collect(row), row.dtype)
 
     def _forget_measures(self) -> None:
@@ -255,7 +255,7 @@ class State:
         for each in self._flow.physics:
             if each.sets_pressure:
                 raise InputError(
-                    f"[{each.name}] says itself with which pressure the flow starts; give it by the section [initial]"
+                    f"[{each.name}] sets the initial pressure itself; give it by the section [initial]"
                     " of the case, if not by that of the physics"
                 )
 
@@ -263,7 +263,7 @@ class State:
         if self._flow.step_number >= self._flow.frozen_from:
             raise InputError(
                 f"the flow is frozen from step {self._flow.frozen_from} on (run.frozen_after_s), and what it carries"
-                " goes on with its velocity: set the flow before, or give a later run.frozen_after_s"
+                " is transported with its velocity: set the flow before, or give a later run.frozen_after_s"
             )
         if consistent_pressure:
             self._refuse_pressure()
@@ -281,7 +281,7 @@ class State:
             raise InputError(problem)
 
     def _start_from(self, density, velocity, with_stress: bool, with_pressure: bool) -> None:
-        """Go on from density (n,) or (1,) and velocity (3, n) or (3, 1), lattice units."""
+        """Continue from density (n,) or (1,) and velocity (3, n) or (3, 1), lattice units."""
         stress, fluid = None, self._flow.fluid
         if with_pressure or (with_stress and velocity.shape[1] > 1):
             velocity = np.broadcast_to(velocity, (3, self._flow.domain.n_nodes))
@@ -324,12 +324,12 @@ class State:
 
 def _left(states: Mapping[str, list[float]], own: Mapping[str, list[float]]) -> dict[str, list[float]]:
     """Of the states of openings that answered their flow, those that still have a condition which does, with as many
-    numbers; the others begin anew."""
+    numbers; the others begin again."""
     return {number: record for number, record in states.items() if len(own.get(number, ())) == len(record)}
 
 
 def _problem(what: str, values, n_nodes: int, n_components: int) -> str | None:
-    """The reason to refuse values that a user hands in, on rank 0."""
+    """Reason to refuse values given by a user, on rank 0."""
     one, many = ((), (n_nodes,)) if n_components == 1 else ((n_components,), (n_nodes, n_components))
     try:
         array = np.asarray(values, dtype=np.float64)

@@ -17,8 +17,8 @@ INTERRUPTED = "interrupted"
 class StopSignals:
     """Context in which stop signals set ``received`` instead of ending the process; ``nohup`` keeps SIGHUP ignored.
 
-    A signal is obeyed at a look at the flow, of which the user is told during set-up; a second Ctrl-C does not wait
-    then. Commands of many flows never leave their set-up.
+    A signal is obeyed at a look at the flow, which is announced to the user during set-up; a second Ctrl-C does not
+    wait then. Commands of many flows never leave their set-up.
     """
 
     received = 0
@@ -41,7 +41,7 @@ class StopSignals:
             signal.signal(number, handler)
 
     def _note(self, number, _frame):
-        if os.getpid() != self._process:  # a forked child stops no run, and must not go on where it should end
+        if os.getpid() != self._process:  # a forked child stops no run, and must not continue where it should end
             signal.signal(number, self._before[number])
             signal.raise_signal(number)
             return
@@ -49,7 +49,7 @@ class StopSignals:
         if is_first:
             self._first_s = now
             if not self._is_set_up:
-                told = "signal %s: stopping at the next look at the flow; Ctrl-C once more to stop now"
+                told = "signal %s: stopping at the next check of the flow; Ctrl-C again to stop now"
                 LOG.info(told, signal.Signals(number).name)
         elif number == signal.SIGINT and not self._is_set_up and now - self._first_s > SAME_PRESS_S:
             raise KeyboardInterrupt

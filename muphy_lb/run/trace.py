@@ -30,7 +30,7 @@ class Span(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Duration [s]."""
         return self.end_s - self.start_s
 
 

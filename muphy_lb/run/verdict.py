@@ -214,7 +214,7 @@ def _not_judged(findings: Findings) -> Iterator[str]:
     """The checks that were not made, and their remedies: the balance of a flow in which fluid may stay; whether a flow
     that may become steady, or repeat itself, does."""
     if findings.balance and not findings.keeps_balance:
-        yield "balance: in this flow fluid may stay, or noise cross openings; what enters is told, not held against it"
+        yield "balance: in this flow fluid may stay, or noise cross openings; the difference is reported, not judged"
     if findings.asked and findings.asked.word == STEADY:
         for name in findings.unwatched:
             yield f"steadiness of the {name}: only the flow was watched; add {name!r} to run.steady_watch"
@@ -234,9 +234,9 @@ def _not_judged(findings: Findings) -> Iterator[str]:
 def _objections(findings: Findings, go_on: str) -> Iterator[str]:
     asked, balance = findings.asked, findings.balance
     if findings.stopped_by:
-        yield f"the run was stopped by {findings.stopped_by} before its end; go on with: {go_on}"
+        yield f"the run was stopped by {findings.stopped_by} before its end; continue with: {go_on}"
     if asked and not asked.is_reached:
-        yield f"the flow is NOT {asked.word}: {asked}; go on with: {go_on}"
+        yield f"the flow is NOT {asked.word}: {asked}; continue with: {go_on}"
     kept = findings.kept
     if kept and asked and asked.word == STEADY and abs(kept.imbalance) > LARGEST_IMBALANCE:
         text = _missing(kept)
@@ -244,13 +244,13 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
             remedy = f"go on with run.steady_tolerance = {asked.tolerance / 10.0:.1g} to see whether it stays"
             if findings.walls_rule != HALF_WAY:
                 remedy += "; finer voxels, bgk or mrt, or half-way walls lose less"
-            text = f"the flow is called steady, but {text}: {remedy}"
+            text = f"the flow counts as steady, but {text}: {remedy}"
         yield text
     # A flow that may become steady, which the case does not check, misses more than walls lose.
     is_unwatched = findings.becomes_steady and not asked and not findings.is_driven
     if kept and is_unwatched and not abs(kept.imbalance) <= LARGEST_UNWATCHED_IMBALANCE:
         yield (
-            f"{_missing(kept)}: the flow is still starting, or loses fluid at its walls; go on with: {go_on}; with"
+            f"{_missing(kept)}: the flow is still starting, or loses fluid at its walls; continue with: {go_on}; with"
             " run.steady_tolerance = 1e-4 a run ends when the flow is steady"
         )
     yield from _objections_of_the_period(findings, go_on)
@@ -277,7 +277,7 @@ def _objections_of_the_period(findings: Findings, go_on: str) -> Iterator[str]:
     if period.n_periods < WHOLE:
         yield (
             f"the run is shorter than the period of its waveform, {period.period_s:.4g} s: what it shows is a part of"
-            f" the first one; go on with: {go_on}"
+            f" the first one; continue with: {go_on}"
         )
     elif period.n_periods < 1.0 + WHOLE or (findings.asked and not findings.asked.is_reached):
         return  # the first period holds the start; a flow that is not periodic has been objected to

@@ -154,7 +154,7 @@ def _coronary(given: CoronarySection) -> tuple[Impedance, ImposedPressure]:
 
 WOMERSLEY = "womersley"
 NEGLIGIBLE = 1e-6
-"""Share of a waveform's range that its harmonics may leave without its being told: a series leaves rounding."""
+"""Share of a waveform's range that its harmonics may leave without a warning: a series leaves rounding."""
 
 
 def pulsatile_profiles(
@@ -431,7 +431,7 @@ def build_schedule(
 
 
 def wall_treatment(case: Case, motions: tuple[WallMotion, ...]) -> WallTreatment:
-    """How the links into the walls of a case are served."""
+    """Treatment of the links into the walls of a case."""
     return treat_walls(case.lattice.walls, motions, streaming_named(case.compute.streaming).in_place)
 
 

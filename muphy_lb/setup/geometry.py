@@ -27,10 +27,10 @@ from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes, header_ahead
 from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.openings.find import describe_ends, end_states, end_warnings, with_image_ends
-from muphy_lb.geometry.options import nearest_name
+from muphy_lb.geometry.options import nearest_name, split_options
 from muphy_lb.geometry.porous.preparation import divide_closed_layers
 from muphy_lb.geometry.repeats import without_effect
-from muphy_lb.geometry.rotation import Rotation, split_rotation
+from muphy_lb.geometry.rotation import Rotation
 from muphy_lb.geometry.slabs import padded
 from muphy_lb.geometry.store import open_nodes, read_arrays
 from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
@@ -172,7 +172,7 @@ def input_surface(case: Case, content: np.ndarray | Surface | None = None) -> Su
 def rotation_of(case: Case) -> Rotation:
     """The rotation of the geometry of a case, with the openings that the case cuts into it. Raises GeometryError: it is
     none; InputError: the case has other vectors or places, which lie along the axes of the grid."""
-    rotation = split_rotation(case.geometry.options)[0]
+    rotation = split_options(Rotation, case.geometry.options)[0]
     if not rotation:
         return rotation
     table = case.model_dump(exclude_none=True, exclude={"geometry"})
@@ -215,7 +215,7 @@ def remedy_for_name(name: str, there: list[str], place: str) -> str:
 
 def _with_labels(case: Case, labels: Mapping[str, int]) -> dict:
     """The options of the geometry, with further values of the image that are fluid. Raises InputError: its fluid is
-    not told by values."""
+    not given by values."""
     options = dict(case.geometry.options)
     if not labels:
         return options

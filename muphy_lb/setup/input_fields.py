@@ -127,7 +127,7 @@ def interpolated(grid: OtherGrid, key: str, is_velocity: bool, header: GeometryH
     """(n, k) values at some nodes, linear in metres between the points around each.
 
     Where both boxes are equally long and begin within a voxel of each other, they are taken to be the same box. Points
-    in walls have no values: a velocity falls to 0 half-way to them, other fields go on as they are, as all do beyond
+    in walls have no values: a velocity falls to 0 half-way to them, other fields continue as they are, as all do beyond
     openings. Across periodic faces the other grid repeats if its box is as long as this one.
 
     Raises InputError: the grid does not cover the nodes.

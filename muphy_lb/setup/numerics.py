@@ -62,7 +62,7 @@ class Numerics:
     reference_velocity_m_s: float | None  #: the case's, else the largest that an opening or a wall imposes [m/s]
     lattice_velocity: float | None  #: the reference velocity in lattice units
     mach: float | None  #: Mach number of the largest velocity in the case
-    cell_reynolds: float | None  #: Reynolds number of a voxel with that velocity
+    cell_reynolds: float | None  #: cell Reynolds number with that velocity
     reynolds: float | None  #: Reynolds number of the reference velocity and the diameter of the largest opening
     steps: int  #: number of time steps
     has_zones: bool = False  #: whether openings have zones (:mod:`muphy_lb.operators.opening_zone`)
@@ -240,7 +240,7 @@ def _refuse_unstable(plan: _Plan) -> None:
         if fluid.kinematic_viscosity_m2_s is not None:
             cause = (
                 f"check fluid.kinematic_viscosity_m2_s = {fluid.kinematic_viscosity_m2_s:g} m2/s (a dynamic viscosity"
-                " [Pa s] belongs into fluid.dynamic_viscosity_pa_s)"
+                " [Pa s] belongs in fluid.dynamic_viscosity_pa_s)"
             )
         raise InputError(
             f"the relaxation time is {tau:.4g}; at most {MAX_RELAXATION_TIME:g} is allowed, as walls become inaccurate:"
@@ -282,7 +282,7 @@ def _longer_relaxation(plan: _Plan) -> str:
     if plan.fastest_m_s:
         return _remedy(plan)
     return (
-        f"{_good_key(plan)} makes it {GOOD_RELAXATION_TIME}, if the flow, whose speed the case does not tell, then"
+        f"{_good_key(plan)} makes it {GOOD_RELAXATION_TIME}, if the flow, whose speed the case does not state, then"
         f" stays below {GOOD_LATTICE_VELOCITY} voxels a step; else take finer voxels"
         + ("" if plan.case.fluid.law else f", or set lattice.smagorinsky = {SMAGORINSKY}")
     )
@@ -329,12 +329,12 @@ def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
         yield f"the Mach number {numerics.mach:.3g} is above {GOOD_MACH} (compressible): {_remedy(plan)}"
     if is_coarse and is_modelled:
         yield (
-            f"the Reynolds number of one voxel is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: the Smagorinsky"
+            f"the cell Reynolds number is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: the Smagorinsky"
             " model keeps the flow stable, but what lies between the voxels, and the wall shear stress, are estimates"
         )
     elif is_coarse:
         yield (
-            f"the Reynolds number of one voxel is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: the run may become"
+            f"the cell Reynolds number is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: the run may become"
             f" unstable; {resolving(plan.case, numerics.units, cell_reynolds)}"
         )
     for opening, change in _density_changes(numerics, plan):
@@ -354,7 +354,7 @@ def _without_pressure(openings: Sequence[OpeningSection]) -> str:
     if all(opening.waveform is None for opening in openings) and values and min(values) * max(values) > 0.0:
         way, other, change = ("enters", "leave", "rises") if values[0] > 0.0 else ("leaves", "enter", "falls")
         return (
-            f"no opening of the case has a pressure: fluid {way} by {names} and can {other} nowhere, so that the"
+            f"no opening of the case has a pressure: fluid {way} by {names} and cannot {other} anywhere, so that the"
             f" pressure {change} without end; add an opening with pressure_pa = 0.0"
         )
     return "no opening of the case has a pressure: if flow rates do not cancel exactly, the pressure drifts"

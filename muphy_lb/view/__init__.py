@@ -1,4 +1,4 @@
-"""A page that shows a run while it goes on, in a browser on the same machine or behind an SSH tunnel.
+"""A page that shows a run while it runs, in a browser on the same machine or behind an SSH tunnel.
 
 Rank 0 starts a process of its own for the page (:mod:`muphy_lb.view.server`), so that drawing, browsers and whatever
 connects to it do not hold up the steps. Between two steps, while somebody looks, all ranks collect the values that are

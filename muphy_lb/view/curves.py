@@ -87,7 +87,7 @@ class Curves:
         self.column = column(legend, self._flow, self._pressure, self._change)
 
     def draw(self, history: History) -> None:
-        """Draw all of them anew."""
+        """Draw all of them again."""
         if self._n_openings:
             times, flows, pressures = history.of_openings()
             _fill(self._flow, self._openings[0], times, flows, "flow rate", "m3/s")

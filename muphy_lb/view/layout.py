@@ -17,7 +17,7 @@ from muphy_lb.view.messages import BODY, CUT, Demand, Description
 from muphy_lb.view.scene import Drawn, Scale, palette
 from muphy_lb.view.style import AROUND, FRAME, page_sheet, paint, sheet
 
-GONE = "the run has ended without saying why; this is its last picture"
+GONE = "the run has ended without a reason; this is its last picture"
 NO_PICTURE, NO_VALUES = "waiting for the first picture", "no values yet"
 MARGIN = 1.04
 LARGEST_NOTCH = 500.0

@@ -1,4 +1,4 @@
-"""LiveView: shows a run on a page while it goes on; the part that every rank has."""
+"""LiveView: shows a run on a page while it runs; the part that every rank has."""
 
 import logging
 import stat
@@ -257,7 +257,7 @@ def shown(
     """Context of a run that is shown on a page; collective.
 
     The address holds a secret. Where what is printed goes to a file, which others may read, it is in a file of the
-    folder, for as long as the run goes on.
+    folder, for as long as the run runs.
 
     Args:
         server: where the page is, on rank 0; None elsewhere.
@@ -268,7 +268,7 @@ def shown(
         with atomic_write(address) as temporary:
             temporary.chmod(stat.S_IRUSR | stat.S_IWUSR)
             temporary.write_text(f"{live}\n", encoding="utf-8")
-        say(f"live view: its address is in {address}, which nobody else can read")
+        say(f"live view: its address is in {address}, which only you can read")
     else:
         say(str(live))
     try:

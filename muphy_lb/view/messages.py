@@ -97,7 +97,7 @@ class Description:
 
 @dataclass(frozen=True)
 class Update:
-    """Where the run stands."""
+    """State of the run, for viewers."""
 
     #: step, time_s: steps made and physical time [s]
     step: int
@@ -125,7 +125,7 @@ class Answer:
     following: tuple[Demand, ...] = ()
 
     def to_bytes(self) -> bytes:
-        """As JSON."""
+        """The update as JSON."""
         in_order = self.demands, self.watched, self.following
         lists = [[list(astuple(each)) for each in demands] for demands in in_order]
         return json.dumps([self.viewers, *lists, self.command, self.key, list(self.numbers)]).encode()

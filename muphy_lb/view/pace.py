@@ -25,7 +25,7 @@ WEIGHT = 0.3  # of the newest look in the speed that is shown
 class Pace:
     """Chooses the steps between two looks, and which looks take a picture.
 
-    Pictures are paid for with time that is saved up while the run goes on, a tenth of it; they may be taken as long as
+    Pictures are paid for with time that is saved up while the run runs, a tenth of it; they may be taken as long as
     some is left, so that one that takes long makes those after it wait, and an average run loses no more.
 
     Args:
@@ -66,7 +66,7 @@ class Pace:
         return self._stretch
 
     def rest(self) -> None:
-        """No steps are made until a viewer asks for more."""
+        """Pause: no steps are made until a viewer asks for more."""
         self._left_s, self._rested_s = None, self._now()
 
     def has_last_picture(self) -> bool:
@@ -105,7 +105,7 @@ class Pace:
 LOG = logging.getLogger(__name__)
 REMINDER_S = 60.0  # time between two lines of the log about a pause [s]
 ALONE_S = 60.0
-"""So long after the last viewer has left a pause ends [s]: a page that is loaded anew has come back by then."""
+"""So long after the last viewer has left a pause ends [s]: a page that is loaded again has come back by then."""
 IS_ON = {"pause": True, "step": True, "go on": False}  # the effect of a command on a pause
 
 
@@ -140,7 +140,7 @@ class Pause:
             self._wait(step, n_viewers)
 
     def end(self) -> None:
-        """There are no viewers any more, and no page for them."""
+        """End: there are no viewers any more, and no page for them."""
         self.is_on = False
 
     def _wait(self, step: int, n_viewers: int) -> None:

@@ -77,8 +77,8 @@ def open_socket(port: int) -> ServerSocket:
     except OSError as error:
         listener.close()
         raise InputError(
-            f"--view: port {port} of {LOOPBACK} cannot be had ({error.strerror}); give another one, or none for a free"
-            " one"
+            f"--view: port {port} of {LOOPBACK} is not available ({error.strerror}); give another one, or none for a"
+            " free one"
         ) from error
     return ServerSocket(listener, secrets.token_urlsafe(TOKEN_BYTES))
 

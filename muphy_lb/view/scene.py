@@ -87,7 +87,7 @@ class Scale:
         return cls(low, high, name, size)
 
     def fractions(self, values: np.ndarray) -> np.ndarray:
-        """Where values lie between the low end, 0, and the high one, 1."""
+        """Positions of values between the low end, 0, and the high one, 1, of a scale."""
         return np.clip((values - self.low) / (self.high - self.low), 0.0, 1.0)
 
 

@@ -29,7 +29,7 @@ class NodeReader:
         self._arriving: Probe | None = None
 
     def forget(self) -> None:
-        """Read fields anew from now on: there may be another step."""
+        """Read fields again from now on: there may be another step."""
         self._read.clear()
 
     def moments(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""How a page looks: the colours of the pictures of a run."""
+"""Style of the page: the colours of the pictures of a run."""
 
 from bokeh.models import GlobalInlineStyleSheet, InlineStyleSheet
 

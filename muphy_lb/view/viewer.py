@@ -32,11 +32,11 @@ ZOOM_PER_NOTCH = 1.0015
 FINE_RAYS, AFFORDED_S = 2, 0.038
 """Rays along the edge of a pixel where the run does not go on, or where a picture drawn with them takes at most so long
 [s], less than the time between two pictures."""
-SMALLEST = 0.25  # edge of an image while the flow goes on, over that of the largest
+SMALLEST = 0.25  # edge of an image while the flow continues, over that of the largest
 AHEAD = 1  # A picture is drawn while so many others are on their way to the browser
 TELL_S = 0.25  # time between two changes of the text and the curves of a page
 SETTLED_S = 1.0  # A run that has made all steps that were asked for waits if no others follow within this time
-STILL_S = 0.25  # so long after the last turn of the body it is drawn anew, with finer rays
+STILL_S = 0.25  # so long after the last turn of the body it is drawn again, with finer rays
 
 
 def smaller(size: tuple[int, int], seconds: float, most_s: float = AFFORDED_S) -> tuple[int, int]:
@@ -47,7 +47,7 @@ def smaller(size: tuple[int, int], seconds: float, most_s: float = AFFORDED_S) -
 
 
 class Viewer:
-    """One browser.
+    """A browser that views a run.
 
     Attributes:
         demand: what it looks at.

@@ -153,7 +153,7 @@ def case_file(draw: random.Random) -> Damage:
 
 
 def _change_line(lines: list[str], draw: random.Random) -> str:
-    """Change one line of a case in place, or add one; what was done, in words."""
+    """Change one line of a case in place, or add one; what was done, as text."""
     kind = draw.randrange(6)
     entries = [k for k, line in enumerate(lines) if "=" in line]
     if kind == 0:
@@ -177,7 +177,7 @@ def _change_line(lines: list[str], draw: random.Random) -> str:
 
 
 def _multiply(lines: list[str], path: str, draw: random.Random) -> str:
-    """Add a list of tables or numbers with very many entries; what was done, in words."""
+    """Add a list of tables or numbers with very many entries; what was done, as text."""
     count = draw.choice((900, 1100, 20_000, 100_000))
     if draw.random() < 0.5 or not KEYS[path]:
         lines += [f"[[{path or 'openings'}]]"] * min(count, 20_000)

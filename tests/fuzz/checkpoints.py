@@ -1,4 +1,4 @@
-"""A study of checkpoints: the newest of two is damaged, and a run is asked from where it goes on, through both doors:
+"""A study of checkpoints: the newest of two is damaged, and a run is asked from where it continues, through both doors:
 that by which a resume is refused early, and that by which the state is read.
 
 ``python -m tests.fuzz.checkpoints [--count N] [--seed SEED] [--out FILE]``. Three of four damages are to the bytes, as
@@ -33,7 +33,7 @@ from muphy_lb.run.solver import Solver
 from tests.fuzz.limited import LIMIT_MIB, REFUSED, run
 from tests.vessel import command, vessel, write_case
 
-PASSED_OVER = "passed over"
+PASSED_OVER = "skipped"
 GOOD = (PASSED_OVER, REFUSED)
 OUTPUT = {"checkpoint_every_steps": 10}
 QUICK = {"backend": "numpy"}
@@ -198,7 +198,7 @@ STRANGERS = (restructure, restructure, another_version)
 
 
 def damage(number: int, seed: int, path: Path) -> tuple[str, bool]:
-    """Damage a file; what was done, in words, and whether a refusal is right."""
+    """Damage a file; what was done, as text, and whether a refusal is right."""
     chance = random.Random(f"{seed}:{number}")
     kind = chance.choice(STRANGERS if number % 4 == 3 else DAMAGES)
     return f"{kind.__name__}: {kind(path, chance)}", kind is another_version

@@ -29,7 +29,7 @@ class Damage:
 
     Attributes:
         sample: the whole input.
-        name: what is wrong, in words.
+        name: what is wrong, as text.
         apply: called with the damaged file's path after the sample was written.
         harmless: ``None``: it must be refused. Else it may be read, if the output then matches this pattern.
         options: of the command line, in place of the sample's.

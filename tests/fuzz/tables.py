@@ -97,7 +97,7 @@ TEXT = {
         ("vertex of number zero", b"f 1/", b"f 0/"),
         ("vertex before the first one", b"f 1/", b"f -9/"),
         ("a number of thousands of digits", b"f 1/", b"f " + b"9" * 5000 + b"/"),
-        ("a line that goes on without end", b"f 1/", b"f \\\n" * 1000),
+        ("a line that continues without end", b"f 1/", b"f \\\n" * 1000),
         ("a point of two numbers", b"v 1.0 0.0 0.0 1 0 0", b"v 1.0 0.0"),
     ),
     "lists.ply": (

@@ -73,8 +73,8 @@ MISTAKES = [
     (("fluid", "density_kg_m3"), "1000", "fluid.density_kg_m3 is '1000': must be a valid number"),
     (("fluid", "density_kg_m3"), True, "fluid.density_kg_m3 is True: must be a valid number"),
     (("run", "steps"), 1.5, "run.steps is 1.5: must be a whole number"),
-    (("steps",), 100, "steps is no section; did you mean run.steps?"),
-    (("run", "wall_time"), 120, 'run.wall_time is 120: must be a text "HH:MM:SS"; 120 s are "00:02:00"'),
+    (("steps",), 100, "steps is not a section; did you mean run.steps?"),
+    (("run", "wall_time"), 120, 'run.wall_time is 120: must be a string "HH:MM:SS"; 120 s are "00:02:00"'),
     (("run", "steps"), 0, "run.steps is 0: must be greater than 0"),
     (("run", "wall_time"), "1:99:00", "run.wall_time is '1:99:00'"),
     (
@@ -158,7 +158,7 @@ def test_all_mistakes_are_told_together():
 OVERRIDES = [
     ("run.steps", "override 'run.steps' is not of the form section.key=value"),
     ("=3", "override '=3' is not of the form section.key=value"),
-    ("run.steps=[1", "override 'run.steps=[1': '[1' is not a TOML value; put a text in double quotes"),
+    ("run.steps=[1", "override 'run.steps=[1': '[1' is not a TOML value; put a string in double quotes"),
     ("run.steps=two words", "'two words' is not a TOML value"),
     ("run.steps=many", "run.steps is 'many': must be a whole number"),
     (
@@ -227,7 +227,7 @@ def test_a_case_that_has_been_read_does_not_change():
     case = case_from_dict(tomllib.loads(TEXT))
     with pytest.raises(InputError, match=r"steps = 5: a case that has been read does not change.*from_case"):
         case.run.steps = 5
-    with pytest.raises(InputError, match="'stepz' is no key of a case; did you mean 'steps'"):
+    with pytest.raises(InputError, match="'stepz' is not a key of a case; did you mean 'steps'"):
         case.run.stepz = 5
 
 

@@ -94,7 +94,7 @@ def test_a_command_that_was_stopped_goes_on_with_the_same_bits(dissolve, tmp_pat
     with pytest.raises(InputError, match=r"holds a solid of another case: dissolution\.end_s was 120\.0, is 90\.0"):
         dissolve({"dissolution": {"end_s": 90.0}})
     (tmp_path / "out" / "state.npz").write_bytes(b"no archive")
-    with pytest.raises(InputError, match="is damaged, or no state of this command; give --overwrite to begin anew"):
+    with pytest.raises(InputError, match="is damaged, or not a state of this command; give --overwrite to start again"):
         dissolve(short)
 
 
@@ -115,8 +115,8 @@ def test_a_solid_that_is_gone_ends_the_course(dissolve):
         ),
         ({"dissolution": {"molar_volume_m3": -1.0}}, "dissolution.molar_volume_m3"),
         ({"dissolution": {"largest_change": 0.8}}, "dissolution.largest_change"),
-        ({"dissolution": {"species": "sale"}}, "has dissolution.species = 'sale', which is no entry of .*'salt'"),
-        ({"dissolution": {"wall": "lay"}}, "has dissolution.wall = 'lay', which is no entry of .*'layer'"),
+        ({"dissolution": {"species": "sale"}}, "has dissolution.species = 'sale', which is not an entry of .*'salt'"),
+        ({"dissolution": {"wall": "lay"}}, "has dissolution.wall = 'lay', which is not an entry of .*'layer'"),
         ({"dissolution": {"centre_m": [1.0, 1.0, 0.0]}}, "has one of centre_m and radius_m; give both"),
         ({"dissolution": {"shares_file": "s.npy"}}, "has box_m and shares_file; give one of them"),
         ({"walls": [{"name": "layer", "species_uptake_m_s": {"salt": -0.1}}]}, "species_uptake_m_s"),
@@ -127,7 +127,7 @@ def test_a_solid_that_is_gone_ends_the_course(dissolve):
         ({"lattice": {"walls": "half-way"}}, "lattice.walls is 'half-way' with .*: set lattice.walls = 'bouzidi'"),
         (
             {"run": {"frozen_after_s": 300.0, "steady_tolerance": None}},
-            "run.frozen_after_s is given, and the command freezes each flow",
+            "run.frozen_after_s is given, but the command freezes each flow",
         ),
         ({"compute": {"streaming": "aa"}}, "compute.streaming is 'aa'.*: set compute.streaming = 'pull'"),
         ({"species": [{**FRONT["species"][0], "bolus": {"start_s": 1.0}}]}, "takes the species as steady"),

@@ -68,7 +68,7 @@ TINY = {
 }
 RUN = ("channel", "dam", "heated_cavity", "tracers", "vessel")
 """Examples that a push runs: one of each kind."""
-COARSE = "the Reynolds number of one voxel is"
+COARSE = "the cell Reynolds number is"
 SHORT = ["run.time_s=", "run.steps=60", "run.ramp_steps=20", "output.series_every_steps=20"]
 
 

@@ -1,4 +1,4 @@
-"""output.film: frames of one scale on the way, and a film of them that a resumed run goes on with."""
+"""output.film: frames of one scale on the way, and a film of them that a resumed run continues with."""
 
 import numpy as np
 import pytest

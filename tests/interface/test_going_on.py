@@ -1,4 +1,4 @@
-"""A run goes on wherever its folder and its files lie now, and by whatever a message says, typed literally."""
+"""A run continues wherever its folder and its files lie now, and by whatever a message says, typed literally."""
 
 import re
 import shlex
@@ -113,7 +113,7 @@ def test_a_run_that_has_made_its_steps_and_more_says_how_to_go_on(tmp_path, capl
     before = (out / "case.toml").read_bytes()
     with caplog.at_level("INFO", logger="muphy_lb"):
         command("resume", out, "--set", "run.steps=10")
-    assert "has made 40 steps, more than its 10; to go on: " in caplog.text
+    assert "has made 40 steps, more than its 10; to continue: " in caplog.text
     assert (out / "case.toml").read_bytes() == before
     assert typed(caplog.text.rstrip()) in (0, 6) and newest(out / "checkpoints").step == 80
 
@@ -122,9 +122,9 @@ def test_an_inflow_changes_with_the_time_step_that_the_message_keeps(tmp_path):
     case, out = write_case(tmp_path, compute=QUICK, output=OFTEN), tmp_path / "out"
     command("run", case, "-o", out, "--set", "run.steps=10")
     change = ["resume", out, "--set", "openings.inlet.velocity_m_s=0.01"]
-    with pytest.raises(InputError, match=r"keep the time step: (.*), or start anew") as told:
+    with pytest.raises(InputError, match=r"keep the time step: (.*), or start again") as told:
         command(*change)
-    kept = shlex.split(re.search(r"keep the time step: (.*), or start anew", str(told.value))[1])
+    kept = shlex.split(re.search(r"keep the time step: (.*), or start again", str(told.value))[1])
     assert kept[:2] == ["--set", "lattice.lattice_velocity="]
     assert command(*change, *kept, "--set", "run.steps=20") in (0, 6)
     assert newest(out / "checkpoints").step == 20
@@ -162,5 +162,5 @@ def test_a_sealed_checkpoint_of_another_form_is_passed_over(tmp_path, caplog, na
         change(file)
     seal(last, KIND, VERSION)
     assert restore(tmp_path, simulation).step == 1
-    (record,) = (record for record in caplog.records if "is passed over" in record.getMessage())
+    (record,) = (record for record in caplog.records if "is skipped" in record.getMessage())
     assert told in record.getMessage() and "\n" not in record.getMessage()

@@ -242,4 +242,4 @@ def test_info_compiles_and_allocates_nothing(tmp_path, capsys, monkeypatch):
     (tmp_path / "case.toml").write_text(case_from_dict(TANK).to_toml())
     assert command("info", tmp_path / "case.toml") == 0
     text = capsys.readouterr().out
-    assert "not looked at: the output folder, the device" in text and "memory of set-up" in text
+    assert "not checked: the output folder, the device" in text and "memory of set-up" in text

@@ -227,7 +227,7 @@ BAD = {
     "other physics": ({"temperature_k": 300.0}, r"has initial.temperature_k but no \[thermal\]"),
     "pressure": ({"pressure_pa": 0.2}, "reaches 0.2 Pa, a density of 1.6 .*allowed: 0.7 to 1.3"),
     "half a run": ({"file": "out.vtkhdf"}, "has no snapshot of velocity; it has pressure: name it in output.fields"),
-    "no field file": ({"file": "other.vtkhdf"}, "initial.file: .*other.vtkhdf is no field file that a run"),
+    "no field file": ({"file": "other.vtkhdf"}, "initial.file: .*other.vtkhdf is not a complete field file"),
     "ending": ({"file": "u.vti"}, "initial.file: u.vti ends in '.vti'"),
 }
 
@@ -271,11 +271,13 @@ def test_a_bad_velocity_from_python_is_refused(values, words):
 
 def test_a_free_surface_starts_with_a_pressure_of_its_own():
     surface = {"free_surface": {"liquid": [{"box_m": [[0.0, 0.0, 0.0], [8.0, 8.0, 1.0]]}]}}
-    with pytest.raises(InputError, match=r"initial.consistent_pressure and \[free_surface\], which says itself"):
+    with pytest.raises(
+        InputError, match=r"initial.consistent_pressure and \[free_surface\], which sets the initial pressure itself"
+    ):
         Solver(case_of(initial={"velocity_m_s": [0.0] * 3, "consistent_pressure": True}, **surface))
-    with pytest.raises(InputError, match=r"\[free_surface\] says itself with which pressure the flow starts"):
+    with pytest.raises(InputError, match=r"\[free_surface\] sets the initial pressure itself"):
         Solver(case_of(**surface)).set_pressure_pa(0.0)
-    with pytest.raises(InputError, match=r"\[free_surface\] says itself with which pressure the flow starts"):
+    with pytest.raises(InputError, match=r"\[free_surface\] sets the initial pressure itself"):
         Solver(case_of(**surface)).set_velocity_m_s([0.0] * 3, consistent_pressure=True)
 
 

@@ -123,7 +123,7 @@ def test_a_resumed_run_replaces_links_in_the_place_of_all_else(out, caplog):
     run(out, 20, resume=True)
     assert {victim.read_text() for victim in victims} == {PRECIOUS}
     assert all(b"no row" in path.read_bytes() and not path.is_symlink() for path in kept)
-    assert f"{newest} is passed over: it is a symbolic link" in caplog.text
+    assert f"{newest} is skipped: it is a symbolic link" in caplog.text
 
 
 def test_a_pipe_in_the_place_of_a_series_is_refused_and_not_waited_for(out):

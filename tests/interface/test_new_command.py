@@ -237,14 +237,14 @@ def test_a_case_that_could_not_run_is_not_written(tmp_path):
 
 def test_voxels_too_wide_for_the_velocity_raise_a_warning(tmp_path):
     words = ["channel", "--velocity", 1.0, "--spacing", 1e-4]
-    assert "the Reynolds number of one voxel is" in write(tmp_path, words)[1]
+    assert "the cell Reynolds number is" in write(tmp_path, words)[1]
 
 
 def test_a_velocity_that_needs_finer_voxels_gets_them(tmp_path):
     path, said = write(tmp_path, ["vessel", "--velocity", 0.15, "--yes"])
     case = load_case(path)
     assert case.geometry.spacing_m < 1e-4 and case.lattice.smagorinsky is None
-    assert "Reynolds number of a voxel 9" in said
+    assert "cell Reynolds number 9" in said
 
 
 def test_a_velocity_beyond_the_budget_of_nodes_gets_a_model_and_is_told_why(tmp_path):
@@ -253,7 +253,7 @@ def test_a_velocity_beyond_the_budget_of_nodes_gets_a_model_and_is_told_why(tmp_
     path, said = write(tmp_path, words)
     lattice = load_case(path).lattice
     assert (lattice.smagorinsky, lattice.collision) == (0.16, "recursive-regularised")
-    for text in ("Reynolds number of a voxel", "smagorinsky", "--across", "2,000,000"):
+    for text in ("cell Reynolds number", "smagorinsky", "--across", "2,000,000"):
         assert text in said
     run_shortly(path, tmp_path)
 

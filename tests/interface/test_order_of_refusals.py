@@ -60,7 +60,7 @@ def test_physics_that_cannot_be_computed_together_are_refused_before_a_geometry_
     [
         (
             "geometry.spacing_m=0.002",
-            r"another geometry: geometry\.spacing_m was 0\.001, is 0\.002; resume without that change, or start anew",
+            r"another geometry: geometry\.spacing_m was 0\.001, is 0\.002; resume without that change, or start again",
         ),
         ("compute.precision=fp64", r"compute\.precision was 'fp32', is 'fp64'"),
     ],
@@ -72,9 +72,9 @@ def test_a_changed_geometry_is_refused_before_it_is_read(stopped, request, chang
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path, nothing_is_read):
-    with pytest.raises(InputError, match="is no folder; give the output folder"):
+    with pytest.raises(InputError, match="is not a folder; give the output folder"):
         command("resume", tmp_path / "nowhere")
-    with pytest.raises(InputError, match="is no output folder of a run"):
+    with pytest.raises(InputError, match="is not the output folder of a run"):
         command("resume", tmp_path)
 
 

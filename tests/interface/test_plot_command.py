@@ -1,4 +1,4 @@
-"""muphy-lb plot: a finished run is drawn anew from its files alone."""
+"""muphy-lb plot: a finished run is drawn again from its files alone."""
 
 import shutil
 
@@ -110,5 +110,5 @@ def test_missing_files_are_named(tmp_path):
     with pytest.raises(InputError, match=r"has no wall_shear\.vtkhdf, which holds wall_shear; run with output\.wall"):
         command("plot", tmp_path, "--field", "wall_shear")
     (tmp_path / "fields.vtkhdf").write_text("cut off")
-    with pytest.raises(InputError, match=r"fields\.vtkhdf is no field file"):
+    with pytest.raises(InputError, match=r"fields\.vtkhdf is not a complete field file"):
         command("plot", tmp_path)

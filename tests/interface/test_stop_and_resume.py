@@ -112,7 +112,7 @@ def test_a_stopped_run_continues_bit_for_bit(case, out, end, monkeypatch, capsys
     text = capsys.readouterr().out
     assert f"stopped by {reason}" in text and "verdict: doubtful" in text
     assert re.search(
-        rf"  - the run was stopped by {reason}.* before its end; go on with: muphy-lb resume {out}\n", text
+        rf"  - the run was stopped by {reason}.* before its end; continue with: muphy-lb resume {out}\n", text
     )
     assert state(out)[0] == 10
     assert command("resume", out, "--set", "run.wall_time=") == STARTING
@@ -144,7 +144,7 @@ def test_during_set_up_the_first_ctrl_c_is_told_of_and_the_second_stops(monkeypa
     with caplog.at_level("INFO", logger="muphy_lb"), StopSignals() as signals:
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)  # the same press, passed on
-        assert caplog.text.count("stopping at the next look at the flow; Ctrl-C once more to stop now") == 1
+        assert caplog.text.count("stopping at the next check of the flow; Ctrl-C again to stop now") == 1
         monkeypatch.setattr(stop_signals, "SAME_PRESS_S", 0.0)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -379,7 +379,7 @@ def test_files_that_are_no_checkpoints_are_not_taken_for_some(case, out):
     assert command("run", case, "-o", out) == STARTING
     for path in checkpoints(out):
         path.unlink()
-    with pytest.raises(InputError, match="holds no checkpoint to go on from"):
+    with pytest.raises(InputError, match="holds no checkpoint to continue from"):
         command("resume", out)
 
 
@@ -392,7 +392,7 @@ def test_a_stale_stop_file_stops_no_run(case, out, caplog):
     out.mkdir()
     (out / "STOP").touch()
     assert command("run", case, "-o", out) == STARTING
-    assert not (out / "STOP").exists() and "was there before this run" in caplog.text
+    assert not (out / "STOP").exists() and "left from before this run" in caplog.text
 
 
 def test_a_stop_folder_stops_nothing(case, out):

@@ -1,4 +1,4 @@
-"""``muphy-lb study``: members, failures, results; killed at any moment, it goes on to the same table."""
+"""``muphy-lb study``: members, failures, results; killed at any moment, it continues to the same table."""
 
 import csv
 import json

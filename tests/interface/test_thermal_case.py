@@ -105,7 +105,7 @@ def test_heat_that_flows_into_a_wall_sets_the_slope_there():
         ({"thermal": None}, "has temperatures at cold, hot but no [thermal]"),
         ({"thermal": {"diffusivity_m2_s": 1e-5}}, "needs exactly one of diffusivity_m2_s, prandtl"),
         ({"thermal": {"length_m": None}}, "has rayleigh but no length_m"),
-        ({"walls": [COLD | {"temperature_gradient_k_m": 1.0}, HOT]}, "give one of both"),
+        ({"walls": [COLD | {"temperature_gradient_k_m": 1.0}, HOT]}, "give one of the two"),
         ({"walls": [COLD, HOT | {"temperature_k": 293.0}]}, "needs two different temperatures"),
         ({"thermal": {"prandtl": 0.05}}, "the thermal diffusivity is"),
         (

@@ -1,4 +1,4 @@
-"""Relative permeability and drainage: what their folders hold is gone on with, or refused, never mixed."""
+"""Relative permeability and drainage: what their folders hold is continued, or refused, never mixed."""
 
 import csv
 import json
@@ -72,7 +72,7 @@ def test_drainage_goes_on_with_the_same_case_alone(typed, tmp_path):
     typed(BETWEEN_PRESSURES, "drainage", "--pressures", "0.004,0.006")
     assert table.read_bytes() == whole
     table.with_suffix(".json").write_text("{")
-    with pytest.raises(InputError, match="is damaged, or no record of this command; give --overwrite"):
+    with pytest.raises(InputError, match="is damaged, or not a record of this command; give --overwrite"):
         typed(BETWEEN_PRESSURES, "drainage", "--pressures", "0.004")
 
 
@@ -83,7 +83,7 @@ def test_a_saturation_settles_twice_in_a_row(typed, tmp_path):
 
 
 def test_a_saturation_is_held_by_the_share_that_enters(typed, tmp_path):
-    """Where both fluids flow past each other; the share is that which leaves, and a stopped command goes on."""
+    """Where both fluids flow past each other; the share is that which leaves, and a stopped command continues."""
     openings = [{"name": "inlet", "velocity_m_s": 0.02}, {"name": "outlet", "pressure_pa": 0.0}]
     case = BETWEEN_PRESSURES | {"openings": openings, "run": {"steps": 400}, "compute": {"backend": "cpu"}}
     words = ("drainage", "--settled-within", "0.02", "--saturations")
@@ -375,7 +375,7 @@ def test_a_rock_without_a_way_through_is_refused(typed, tmp_path):
 
 
 def test_the_next_saturation_begins_with_the_share_that_leaves(typed, tmp_path, monkeypatch):
-    """Each began with none, and had to learn it anew."""
+    """Each began with none, and had to learn it again."""
     begun = []
 
     class Steps(SaturationSteps):

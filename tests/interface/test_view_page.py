@@ -146,6 +146,25 @@ def number_of(shown, session):
         return max([0, *(n for each in models(page, "ColumnDataSource") for n in each.data.get("number", []))])
 
 
+def send_first(shown, session):
+    """Send a picture to a viewer who has asked for it."""
+    shown.answer(lambda answer: answer.viewers == 1 and answer.demands)
+    shown.page.send(shown.picture)
+    wait_for(lambda: number_of(shown, session) == 1)
+
+
+def acknowledge(page):
+    """Tell the page that the first picture is drawn."""
+    (drawn,) = (each for each in models(page, "ColumnDataSource") if list(each.data) == ["number"])
+    drawn.data = {"number": [1]}
+
+
+def image_on(page):
+    """The image that is drawn."""
+    (source,) = (each for each in models(page, "ColumnDataSource") if set(each.data) == {"image", "number"})
+    return np.array(source.data["image"][0])
+
+
 def field_of(shown, session, choice=None):
     """The fields that are offered to a viewer, and the one that is chosen; or choose another one."""
     with as_it_is(shown, session) as page:
@@ -274,16 +293,13 @@ def test_the_body_force_points_where_the_mouse_has_dragged_it():
 
 def test_the_newest_picture_is_shown_although_the_one_before_was_still_on_its_way(shown):
     with shown.viewer() as session:
-        shown.answer(lambda answer: answer.viewers == 1 and answer.demands)
-        shown.page.send(shown.picture)
-        wait_for(lambda: number_of(shown, session) == 1)
+        send_first(shown, session)
         shown.page.send(shown.picture)
         wait_for(lambda: number_of(shown, session) == 2)  # one may be on its way while the next is drawn
         shown.page.send(shown.picture)
         assert number_of(shown, session) == 2  # none has been acknowledged
         with as_it_is(shown, session) as page:
-            (drawn,) = (each for each in models(page, "ColumnDataSource") if list(each.data) == ["number"])
-            drawn.data = {"number": [1]}
+            acknowledge(page)
         wait_for(lambda: number_of(shown, session) == 3)
 
 
@@ -296,32 +312,22 @@ def test_a_picture_is_drawn_finely_when_no_steps_have_followed(shown):
         wait_for(lambda: number_of(shown, session) == 1)
         wait_for(lambda: number_of(shown, session) == 2)
         with as_it_is(shown, session) as page:
-            (source,) = (each for each in models(page, "ColumnDataSource") if set(each.data) == {"image", "number"})
-            assert np.array(source.data["image"][0]).shape[::-1] == FRAME
+            assert image_on(page).shape[::-1] == FRAME
         shown.tell(1)
 
 
 def test_an_isosurface_is_drawn_instead_of_the_body(shown):
     """Of the values that are there already: nothing is asked of the run."""
-
-    def image(page):
-        """The body that is drawn."""
-        (source,) = (each for each in models(page, "ColumnDataSource") if set(each.data) == {"image", "number"})
-        return np.array(source.data["image"][0])
-
     with shown.viewer() as session:
-        shown.answer(lambda answer: answer.viewers == 1 and answer.demands)
-        shown.page.send(shown.picture)
-        wait_for(lambda: number_of(shown, session) == 1)
+        send_first(shown, session)
         with as_it_is(shown, session) as page:
-            body = image(page)
-            (drawn,) = (each for each in models(page, "ColumnDataSource") if list(each.data) == ["number"])
-            drawn.data = {"number": [1]}
+            body = image_on(page)
+            acknowledge(page)
             (level,) = (each for each in models(page, "Slider") if each.title.startswith("isosurface"))
             level.value = 60
         wait_for(lambda: number_of(shown, session) == 2)
         with as_it_is(shown, session) as page:
-            surface = image(page)
+            surface = image_on(page)
         assert 0 < np.count_nonzero(surface) < np.count_nonzero(body)
 
 
@@ -365,7 +371,7 @@ def test_malformed_requests_change_nothing(shown):
 
 
 def test_a_port_that_is_taken_is_told(shown):
-    with pytest.raises(InputError, match=f"port {shown.port} of 127.0.0.1 cannot be had"):
+    with pytest.raises(InputError, match=f"port {shown.port} of 127.0.0.1 is not available"):
         open_socket(shown.port)
 
 

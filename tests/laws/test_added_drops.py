@@ -53,7 +53,7 @@ def test_a_block_adds_its_volume_where_there_was_gas():
     simulation.step(40)
     assert abs(simulation.health().mass_drift) < 1e-12
     for low, high in (((1.0, 0.0, 0.0), (0.0, 1.0, 1.0)), (0.0, 1.0)):
-        with pytest.raises(InputError, match="add_block: .* are no lowest and highest corner"):
+        with pytest.raises(InputError, match="add_block: .* are not a lowest and a highest corner"):
             simulation.add_block(low, high)
 
 
@@ -91,9 +91,9 @@ def test_a_drop_moves_as_it_is_told_to():
     [
         (((2e-3, 2e-3, 0.0), 1.1e-3), "no gas is at"),
         ((CENTRE_M, 1e-4), "the radius is 0.0001 m; allowed: from a voxel"),
-        ((CENTRE_M, float("nan")), "are no place"),
-        (((*CENTRE_M, 0.0), RADIUS_M, (0.0, 0.0)), "are no place"),
-        ((1e-2, RADIUS_M), "are no place"),
+        ((CENTRE_M, float("nan")), "are not a position"),
+        (((*CENTRE_M, 0.0), RADIUS_M, (0.0, 0.0)), "are not a position"),
+        ((1e-2, RADIUS_M), "are not a position"),
         ((CENTRE_M, RADIUS_M, (1e3, 0.0, 0.0)), "is too fast"),
     ],
 )

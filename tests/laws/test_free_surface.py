@@ -43,17 +43,21 @@ def splash(lattice, owner=None, solid=0.1, kind=SurfaceSetup, **changes) -> Tank
     return Tank(nodes, setup, [column, drop], owner)
 
 
-@EVERY_LATTICE
-@BACKENDS
-def test_backends_follow_the_specification(lattice, backend):
-    specified, found = splash(lattice, **TENSE), splash(lattice, backend=backend, **TENSE)
+def deviation(specified: Tank, found: Tank) -> float:
+    """Largest difference of fields and populations of equal cells after 30 steps."""
     for each in (specified, found):
         each.ranks.step(30)
     assert np.array_equal(specified.field(CELL), found.field(CELL))
-    for name in (MASS, FILL):
-        assert np.abs(specified.field(name) - found.field(name)).max() < ROUNDED
     is_wet = specified.field(CELL) != GAS
-    assert np.abs(specified.ranks.populations() - found.ranks.populations())[:, is_wet].max() < ROUNDED
+    populations = (specified.ranks.populations() - found.ranks.populations())[:, is_wet]
+    fields = [specified.field(name) - found.field(name) for name in (MASS, FILL)]
+    return max(float(np.abs(each).max()) for each in (*fields, populations))
+
+
+@EVERY_LATTICE
+@BACKENDS
+def test_backends_follow_the_specification(lattice, backend):
+    assert deviation(splash(lattice, **TENSE), splash(lattice, backend=backend, **TENSE)) < ROUNDED
 
 
 @pytest.mark.parametrize(

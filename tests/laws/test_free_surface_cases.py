@@ -1,4 +1,4 @@
-"""Cases with a free surface: what they start with, how they go on, and what they may not ask for."""
+"""Cases with a free surface: what they start with, how they continue, and what they may not ask for."""
 
 import csv
 import json
@@ -198,7 +198,7 @@ def test_a_run_whose_body_force_ends_at_zero_tells_its_froude_number(tmp_path):
     ("fluid", "lattice", "words"),
     [
         (5e-5, {}, None),
-        (1e-6, {}, "the liquid is not resolved: the Reynolds number of a voxel, .* is 485, above 10; set geometry.sp"),
+        (1e-6, {}, "the liquid is not resolved: the cell Reynolds number, .* is 485, above 10; set geometry.sp"),
         (1e-6, {"smagorinsky": 0.17, "collision": "recursive-regularised"}, None),
         (5e-5, {"time_step_s": 5e-4}, "reaches 0.243 voxels a step, above 0.2: set lattice.time_step_s = 0.0002"),
         (

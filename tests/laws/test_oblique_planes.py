@@ -164,7 +164,7 @@ def test_collisions_of_all_kinds_let_it_enter(slope, collision):
 @pytest.mark.night
 @pytest.mark.parametrize(("reynolds", "tau", "within"), [(13.0, 0.6, 0.01), (40.0, 0.56, 0.02), (90.0, 0.54, 0.045)])
 def test_it_enters_an_oblique_pipe(reynolds, tau, within):
-    """Measured at 90, a Reynolds number of a voxel of 5.4: 0.96; 0.84 before."""
+    """Measured at 90, a cell Reynolds number of 5.4: 0.96; 0.84 before."""
     along, length, radius = np.array([np.cos(0.35), np.sin(0.35), 0.0]), 50.0, 8.3
     nodes, middle = pipe_nodes(along, radius, length)
     place, case = nodes.coordinates(np.arange(nodes.n_nodes)) - middle, {"name": "D3Q19", "collision": "trt"}

@@ -1,4 +1,4 @@
-"""Zones of openings: vortices leave at large Reynolds numbers of a voxel, mean flows stay, slow flows have none."""
+"""Zones of openings: vortices leave at large cell Reynolds numbers, mean flows stay, slow flows have none."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -216,7 +216,7 @@ def test_what_diverges_is_refused(collision, kind, most, tmp_path):
     ("lattice", "number", "words"),
     [
         ({"collision": "trt"}, 25.0, None),
-        ({"collision": "trt"}, 40.0, "would drive 0.0296 m/s .* voxel is 17.8, .*above 16 .*reference_velocity_m_s"),
+        ({"collision": "trt"}, 40.0, "would drive 0.0296 m/s .* number is 17.8, .*above 16 .*reference_velocity_m_s"),
         ({"collision": "mrt"}, 40.0, "above 16 flow through openings"),
         ({"collision": "mrt", "reference_velocity_m_s": 0.02}, 40.0, None),
         ({"collision": "bgk"}, 150.0, None),
@@ -224,7 +224,7 @@ def test_what_diverges_is_refused(collision, kind, most, tmp_path):
     ],
 )
 def test_what_diverges_between_two_pressures_is_refused(lattice, number, words):
-    """By the speed to be expected; ``number``: Reynolds number of a voxel if the flow developed at once. In this
+    """By the speed to be expected; ``number``: cell Reynolds number if the flow developed at once. In this
     channel trt and mrt are finite at 25 and diverge at 40, where they have reached 0.52 of that."""
     viscosity = 0.005 / 3.0
     drop = 2.0 * number * viscosity**2 * LENGTH / (HEIGHT / 2.0) ** 2
@@ -250,7 +250,7 @@ def test_no_speed_is_expected_between_openings_around_each_other():
     ],
 )
 def test_only_coarse_flows_have_zones(change, has_zones, tmp_path):
-    """Beyond a Reynolds number of a voxel of 10, or if it may be so."""
+    """Beyond a cell Reynolds number of 10, or if it may be so."""
     openings = change.get("openings", drive("plug", 0.05, tmp_path))
     tau = 0.5 + 3.0 * change.get("fluid", {}).get("kinematic_viscosity_m2_s", 0.0049)
     simulation = set_up(stream(bar=False), openings, tau, {"collision": "bgk"} | change.get("lattice", {}))
@@ -310,7 +310,7 @@ def test_an_inlet_that_is_changed_has_the_zones_of_its_new_value(waveform, tmp_p
     ],
 )
 def test_slow_odd_moments_are_refused_where_they_diverge(lattice, is_refused):
-    """At a Reynolds number of a voxel of 17, not of 15."""
+    """At a cell Reynolds number of 17, not of 15."""
 
     def resolved(speed):
         tables = {
@@ -326,5 +326,5 @@ def test_slow_odd_moments_are_refused_where_they_diverge(lattice, is_refused):
     if not is_refused:
         resolved(0.085)
         return
-    with pytest.raises(InputError, match=r"voxel is 17.*above 16 .*set lattice.collision = 'recursive-regularised'"):
+    with pytest.raises(InputError, match=r"number is 17.*above 16 .*set lattice.collision = 'recursive-regularised'"):
         resolved(0.085)

@@ -224,7 +224,7 @@ def test_a_label_follows_the_preparation_of_its_image(tmp_path):
 
 
 def test_a_stream_with_inertia_stays_past_a_medium_that_hardly_resists():
-    """At a Reynolds number of a voxel of 50, with the collision of small viscosities elsewhere."""
+    """At a cell Reynolds number of 50, with the collision of small viscosities elsewhere."""
     disc = {"name": "disc", "permeability_m2": 100.0, "centre_m": [40.0, 18.0, 0.0], "radius_m": 8.0}
     simulation = solver(
         disc,

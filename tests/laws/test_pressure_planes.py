@@ -248,7 +248,7 @@ def test_collisions_of_all_kinds_let_it_enter(collision, reynolds, height, tau):
     ],
 )
 def test_fluid_that_a_pressure_lets_in_on_few_voxels_is_told(equilibrium, kind, reynolds, is_told, tmp_path):
-    """A channel of 20 voxels carries 0.975 of Poiseuille's flow at a Reynolds number of a voxel of 5."""
+    """A channel of 20 voxels carries 0.975 of Poiseuille's flow at a cell Reynolds number of 5."""
     openings = [{"name": "inlet", kind: 1e-4}, {"name": "outlet", "pressure_pa": 0.0}]
     case = open_channel(openings=openings, lattice={"collision": "trt", "equilibrium": equilibrium})
     simulation = simulate(case, 0)
@@ -258,5 +258,5 @@ def test_fluid_that_a_pressure_lets_in_on_few_voxels_is_told(equilibrium, kind, 
     for name, rate in {"inlet": rate_m3_s, "outlet": abs(rate_m3_s)}.items():
         states[name] = {"kind": name, "flow_rate_m3_s": rate, "mean_pressure_pa": 0.0, "area_m2": 1.0}
     told = [line for line in OpeningSeries(simulation, tmp_path, None).lines({"openings": states}) if "warning" in line]
-    of_voxel = f"inlet lets fluid in by its pressure at a Reynolds number of a voxel of {reynolds / HEIGHT:.3g}"
+    of_voxel = f"inlet lets fluid in by its pressure at a cell Reynolds number of {reynolds / HEIGHT:.3g}"
     assert [of_voxel in line for line in told] == ([True] if is_told else [])

@@ -62,7 +62,7 @@ def test_what_enters_through_walls_is_what_the_fluid_gains(walls):
 
 @pytest.mark.parametrize("walls", ["half-way", "bouzidi"])
 def test_a_uniform_species_stays_uniform_beside_stairs_of_voxels(walls):
-    """In a throat of 2.5 voxels, at a voxel's Peclet number of 50, while the flow begins; held at inlet and wall."""
+    """In a throat of 2.5 voxels, at a cell Peclet number of 50, while the flow begins; held at inlet and wall."""
     options = {"length": 24, "radius": 4.0, "severity": 0.4, "extent": 14.0}
     case = {
         "geometry": {"shape": "stenosis", "spacing_m": 1.0, "options": options},
@@ -373,7 +373,7 @@ def test_a_species_is_overwritten_by_values_of_nodes():
     values = np.linspace(0.0, 2.0, simulation.header.n_nodes)
     simulation.set_species("drug", values)
     assert np.array_equal(simulation.field("drug"), values)
-    with pytest.raises(InputError, match="set_species got 'durg', which is no species; did you mean 'drug'"):
+    with pytest.raises(InputError, match="set_species got 'durg', which is not a species; did you mean 'drug'"):
         simulation.set_species("durg", 1.0)
 
 
@@ -534,8 +534,8 @@ def test_a_run_ends_when_a_species_is_no_number(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("k * durg", "names 'durg', no species and no constant; did you mean 'drug'"),
-        ("drug +", "is no expression"),
+        ("k * durg", "names 'durg', which is neither a species nor a constant; did you mean 'drug'"),
+        ("drug +", "is not an expression"),
         ("__import__('os')", "which is not allowed"),
         ("drug ** 0.5", "has the exponent 0.5"),
         ("drug ** 9", "allowed: whole numbers from 1 to 8"),
@@ -543,10 +543,10 @@ def test_a_run_ends_when_a_species_is_no_number(tmp_path):
         ("drug.real", "which is not allowed"),
         ("max(drug)", "which is not allowed"),
         ("1e999 * drug", "which is not allowed"),
-        ("1" * 400 + " * drug", "is no expression"),
-        ("-" * 900 + "drug", "is no expression"),
+        ("1" * 400 + " * drug", "is not an expression"),
+        ("-" * 900 + "drug", "is not an expression"),
         ("((((drug**8)**8)**8)**8)**8", "more than 2000 factors"),
-        ("(" * 300 + "drug" + ")" * 300, "is no expression"),
+        ("(" * 300 + "drug" + ")" * 300, "is not an expression"),
     ],
 )
 def test_a_rate_law_is_arithmetic_and_nothing_else(text, told):
@@ -604,7 +604,7 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ),
         (
             {"species": [DRUG], "run": {"frozen_after_s": 1.0}, "flow": {"accelerations": [{"file": "a.csv"}]}},
-            "a record of accelerations; remove one of both",
+            "a record of accelerations; remove one of the two",
         ),
         (
             {"species": None, "run": {"frozen_after_s": 1.0}},
@@ -618,7 +618,7 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ({"species": [DRUG], "walls": [BOTTOM | {"species_saturation": {"drug": 1.0}}]}, "give both"),
         (
             {"species": [DRUG], "walls": [BOTTOM | {"species": {"drug": 1.0}, "species_flux": {"drug": 1.0}}]},
-            "drug in species and species_flux; give one of both",
+            "drug in species and species_flux; give one of the two",
         ),
         ({"species": [DRUG | {"rate": "-1e9 * drug"}]}, "give lattice.time_step_s ="),
         ({"species": [DRUG | {"rate": "-5e3 * drug / (1e-4 + drug)"}]}, "give lattice.time_step_s ="),

@@ -281,7 +281,7 @@ def test_a_fluid_advances_through_wide_pores_unless_it_wets(first_wets, wanted):
 
 def test_a_fluid_that_is_nowhere_cannot_advance():
     nodes = build_nodes(Voxels(np.full((1, 4, 6), FLUID, dtype=np.uint8)))
-    with pytest.raises(InputError, match=r"second_saturation is 0\.3, which no advance"):
+    with pytest.raises(InputError, match=r"second_saturation is 0\.3, which cannot be reached"):
         exchanged(nodes, np.ones(nodes.n_nodes), 0.3, True)
 
 
@@ -534,9 +534,9 @@ def test_what_has_moved_is_known_behind_a_restart(tmp_path):
         ({"lattice": {"walls": "bouzidi"}}, r"lattice\.walls is 'bouzidi' with \[two_fluid\]; allowed: 'half-way'"),
         ({"lattice": {"collision": "regularised"}}, r"lattice\.collision is 'regularised' with \[two_fluid\]"),
         ({"lattice": {"smagorinsky": 0.1}}, "viscosities of its own; leave viscosity laws and smagorinsky out"),
-        ({"output": {"fields": ["stress"]}}, r"'stress' in output\.fields knows the viscosity of one fluid only"),
+        ({"output": {"fields": ["stress"]}}, r"'stress' in output\.fields uses the viscosity of one fluid only"),
         ({"output": {"permeability": True}}, r"it is also driven, or changed, by openings, \[two_fluid\]"),
-        ({"output": {"wall_shear": True}}, r"output\.wall_shear knows the viscosity of one fluid only"),
+        ({"output": {"wall_shear": True}}, r"output\.wall_shear uses the viscosity of one fluid only"),
         ({"two_fluid": {"contact_angle_deg": 5.0}}, "two_fluid.contact_angle_deg is 5.0"),
         (
             {"two_fluid": {"kinematic_viscosity_m2_s": 9.0}},
@@ -559,7 +559,7 @@ def test_what_has_moved_is_known_behind_a_restart(tmp_path):
         ),
         (
             {"openings": [{"name": "inlet", "velocity_m_s": 0.01, "second_fluid": 0.5}, THROUGH[1] | PLATE]},
-            r"openings\.inlet presses the second fluid in at a given flow rate.*outlet has a porous plate",
+            r"openings\.inlet injects the second fluid at a given flow rate.*outlet has a porous plate",
         ),
         ({"two_fluid": {"interfacial_tension_n_m": 0.0}}, r"two_fluid\.interfacial_tension_n_m is 0\.0"),
         ({"two_fluid": {"kinematic_viscosity_m2_s": 40.0}}, r"kinematic_viscosity_m2_s is \S+ times that of \[fluid\]"),

@@ -134,7 +134,7 @@ def settings() -> Mapping[str, str]:
 
 
 def continued(case: Path, out: Path, n_ranks: int):
-    """The finished command that continues what is in a folder, or begins anew where no checkpoint was written."""
+    """The finished command that continues what is in a folder, or begins again where no checkpoint was written."""
     to_the_end = ("--set", f"run.steps={N_STEPS}")  # a run that met a full disk may not have stored how far it goes
     done = run_and_stop(solver(n_ranks, "resume", out, *to_the_end), settings(), RESUME_S)
     if done.returncode == NOTHING_TO_CONTINUE and not newest_step(out / "checkpoints"):

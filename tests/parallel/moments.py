@@ -39,7 +39,7 @@ class Moment:
 
     @property
     def who(self) -> str:
-        """The ranks that are disturbed, in words."""
+        """The ranks that are disturbed, as text."""
         return f"{self.rank} of {self.n_ranks}"
 
     def on_at_most(self, most: int) -> "Moment":

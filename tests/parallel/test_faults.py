@@ -226,7 +226,7 @@ def test_a_rank_that_leaves_its_script_ends_those_that_would_wait_for_it(mpirun,
     done = mpirun(2, ["-c", LEAVING, code, others_go_on], timeout=SOON_S)
     assert done.returncode == expected
     if others_go_on:
-        assert "rank 1 of 2 has come to the end of its script" in done.stderr and done.stdout == ""
+        assert "rank 1 of 2 has reached the end of its script" in done.stderr and done.stdout == ""
     else:
         assert (done.stderr, done.stdout) == ("", "the end\n")
 
@@ -269,7 +269,7 @@ def test_a_damaged_checkpoint_is_passed_over_with_one_line(damage, stopped, capl
     damage(last)
     assert newest(stopped / "checkpoints").path == before
     (record,) = caplog.records
-    assert record.getMessage().startswith(f"checkpoint {last} is passed over: ") and "\n" not in record.getMessage()
+    assert record.getMessage().startswith(f"checkpoint {last} is skipped: ") and "\n" not in record.getMessage()
 
 
 def test_no_flipped_bit_changes_what_a_run_continues_from(stopped):
@@ -287,5 +287,5 @@ def test_no_flipped_bit_changes_what_a_run_continues_from(stopped):
 def test_damaged_checkpoints_alone_are_refused(stopped):
     for path in checkpoints(stopped):
         somewhere_in_the_populations(path)
-    with pytest.raises(InputError, match=r"no valid checkpoint \(2 passed over\)"):
+    with pytest.raises(InputError, match=r"no valid checkpoint \(2 skipped\)"):
         newest(stopped / "checkpoints")

@@ -1,4 +1,4 @@
-"""Nodes that move to other ranks while a run goes on change no bit of it, and loads that are unequal make them move."""
+"""Nodes that move to other ranks while a run runs change no bit of it, and loads that are unequal make them move."""
 
 import json
 from pathlib import Path

@@ -23,7 +23,7 @@ CHANGE = {"fluid.kinematic_viscosity_m2_s": 5e-5}
 
 
 class Impatient(ScriptedPage):
-    """Pauses the run early, and lets it go on."""
+    """Pauses the run early, and lets it continue."""
 
     script = (GREEDY, command("pause"), GREEDY, GREEDY, command("go on"), *[GREEDY] * MANY)
 

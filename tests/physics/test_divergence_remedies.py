@@ -43,16 +43,16 @@ LATTICE = {"lattice_velocity": 0.08, "collision": "bgk"}
 
 @pytest.fixture(scope="module")
 def coarse():
-    """The message of a channel with a Reynolds number of a voxel of 500."""
+    """The message of a channel with a cell Reynolds number of 500."""
     with pytest.raises(InputError) as caught:
         run(case_with(LATTICE, fluid=COARSE))
     return str(caught.value)
 
 
 def test_too_large_a_reynolds_number_of_a_voxel_is_named(coarse):
-    assert "the Reynolds number of a voxel is 500: above 25 flow through openings from an inlet with a plug" in coarse
+    assert "the cell Reynolds number is 500: above 25 flow through openings from an inlet with a plug" in coarse
     diverged = message_of(case_with(LATTICE | {"smagorinsky": 0.01}, fluid=COARSE))
-    assert "the Reynolds number of a voxel, u dx / nu, is 500, above 10" in diverged
+    assert "the cell Reynolds number, u dx / nu, is 500, above 10" in diverged
     assert "a shorter time step does not change that" in diverged
 
 

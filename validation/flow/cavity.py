@@ -86,7 +86,7 @@ REYNOLDS = 1000
 
 
 class LatticeSolution(NamedTuple):
-    """How far another D3Q19 program was off: TRT with Lambda = 1/4, lid velocity 0.1, resting edge links."""
+    """Errors of another D3Q19 program: TRT with Lambda = 1/4, lid velocity 0.1, resting edge links."""
 
     largest_v: float  # largest_v, largest_u: largest differences from the tables
     largest_u: float

@@ -59,7 +59,7 @@ STEADY, INTERVAL = 1e-4, 500  # of the flow by pressure
 
 @dataclass(frozen=True)
 class Block:
-    """One cube of the image."""
+    """A cube of the image."""
 
     number: int  # as published
     low: tuple[int, int, int]  # first voxel (x, y, z)

@@ -5,7 +5,7 @@ Each flow is computed on voxels divided into 1, 2 and 3 (in full also more), eac
 truth, and so is what the throats alone let expect of the first grid. The truth is
 
 - a duct whose sides are whole voxels: its series (White, Viscous Fluid Flow (2006), sect. 3-3);
-- body-centred spheres, voxelised anew on each grid: the series of Sangani and Acrivos (1982);
+- body-centred spheres, voxelised again on each grid: the series of Sangani and Acrivos (1982);
 - voxels of body-centred spheres, of Ketton limestone in cubes with closed sides and of Finney's pack: the same voxels
   divided as finely as the study goes. That limit has a bar of its own: bars that meet agree.
 

@@ -121,7 +121,7 @@ CASSON_YIELD = 0.2  # yield stress over the scale of the stress, VISCOSITY times
 
 @dataclass(frozen=True)
 class RheologyCase:
-    """One fluid in a channel."""
+    """A fluid in a channel."""
 
     name: str  # for people
     # kinematic viscosity of a rate of shear, cut off where the solver cuts it off

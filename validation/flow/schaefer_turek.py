@@ -49,7 +49,7 @@ MEAN_VELOCITY_M_S = MappingProxyType({"2D-1": 0.2, "2D-2": 1.0, "2D-3": 1.0, "3D
 
 @dataclass(frozen=True)
 class Number:
-    """One result."""
+    """A result of the benchmark."""
 
     value: float  # converged value
     interval: tuple[float, float] | Any = None  # of the benchmark of 1996; None where it has none
@@ -102,7 +102,7 @@ ONSET_PASSAGES, SAMPLED_PASSAGES, SAMPLES_PER_PASSAGE = 12, 4, 200
 
 @dataclass(frozen=True)
 class Setup:
-    """How one of the four flows is computed."""
+    """Set-up of one of the four flows."""
 
     name: str  # ``"2D-1"``, ``"2D-2"``, ``"2D-3"`` or ``"3D-1Z"``
     diameter: int  # of the cylinder, voxels
@@ -144,7 +144,7 @@ class Shedding:
         return float(_maxima(self.time, self.lift)[1].mean())
 
     def strouhal(self) -> float:
-        """One over the mean time between two maxima of the lift."""
+        """Strouhal number: one over the mean time between two maxima of the lift."""
         times, _ = _maxima(self.time, self.lift)
         return float((times.size - 1) / (times[-1] - times[0]))
 

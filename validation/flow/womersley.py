@@ -83,7 +83,7 @@ class PlaneWomersley(Womersley):
 
 @dataclass(frozen=True)
 class PipeWomersley(Womersley):
-    """In a round pipe: shape = J0(z r / R) / J0(z), z = i^(3/2) alpha."""
+    """Pulsating flow in a round pipe: shape = J0(z r / R) / J0(z), z = i^(3/2) alpha."""
 
     @property
     def _argument(self) -> complex:

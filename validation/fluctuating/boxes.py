@@ -80,7 +80,7 @@ def mean_memory(shape, nu: float, interval: float) -> float:
 
 
 def sigmas(ratio: np.ndarray, freedom) -> np.ndarray:
-    """How many standard errors measured variances are away from their values.
+    """Distance of measured variances from their values, in standard errors.
 
     The cube root of a chi-squared number is nearly Gaussian: Wilson, Hilferty, Proc. Natl. Acad. Sci. 17, 684 (1931).
     ``ratio``: measured over expected; ``freedom``: independent numbers in each.

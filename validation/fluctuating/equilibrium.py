@@ -45,7 +45,7 @@ NO_LINKS = LinkConditions(np.zeros(0), np.zeros(0, np.int64), np.zeros((3, 0)), 
 
 
 class Sampling(NamedTuple):
-    """How often a fluid is looked at: number of samples, and steps between two."""
+    """Sampling of a fluid: number of samples, and steps between two."""
 
     n_samples: int
     interval: int

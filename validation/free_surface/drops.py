@@ -6,10 +6,10 @@ Hydrodynamics, section 355).
 
 Vorticity that grows from the surface damps less and slows the oscillation, by a power 3/2 of the viscosity: drops
 stretched at rest are compared with the initial value problem (Prosperetti, J. Fluid Mech. 100, 333 (1980)), derived
-here anew. With lengths over R and the Laplace variable s the velocity of the mode n is that of a potential r^n and of a
-vortical part, the modified Bessel function of order n, in space of order n + 1/2 over r^(1/2), of lambda r, lambda^2 =
-s / nu. Vanishing shear stress at the surface gives the share of the vortical part, and the normal stress the amplitude
-a(s) = (a_0 / s) E / (E + omega_0^2); E = s^2 without viscosity.
+here again. With lengths over R and the Laplace variable s the velocity of the mode n is that of a potential r^n and of
+a vortical part, the modified Bessel function of order n, in space of order n + 1/2 over r^(1/2), of lambda r, lambda^2
+= s / nu. Vanishing shear stress at the surface gives the share of the vortical part, and the normal stress the
+amplitude a(s) = (a_0 / s) E / (E + omega_0^2); E = s^2 without viscosity.
 
 Drops stretched by a share e to 1 + e, in space to (1 + e)^2, swing slower by a share of 0.76 e^2, in space 2.0 e^2, of
 their frequency: computed with potential flow from ellipses at rest (0.76, 0.74 at e = 0.02, 0.05; 2.03, 2.00 at 0.04,
@@ -47,7 +47,7 @@ LAPLACE, RAYLEIGH, SAME, SPURIOUS = 0.05, 0.05, 0.03, 1e-3
 @case(
     "surface-drop",
     "Laplace: dp = 2 sigma / R; Rayleigh, Proc. R. Soc. 29, 71 (1879): omega^2 = 8 sigma / (rho R^3), with viscosity:"
-    " Prosperetti, J. Fluid Mech. 100, 333 (1980), derived anew",
+    " Prosperetti, J. Fluid Mech. 100, 333 (1980), derived again",
 )
 def surface_drop(settings: Settings) -> Iterator:
     """Surface tension from the pressure in a drop, and from its oscillation."""
@@ -85,7 +85,7 @@ def surface_drop(settings: Settings) -> Iterator:
 
 @dataclass(frozen=True)
 class Ellipsoid(Region):
-    """All within an ellipsoid of three half axes (3,)."""
+    """An ellipsoid of three half axes (3,)."""
 
     centre: np.ndarray
     axes: np.ndarray

@@ -2,7 +2,7 @@
 
 Under the gravity g (1 + e sin(2 omega t)) a wave of the wave number k grows if e exceeds a threshold, about four times
 its rate of decay over omega; beyond it the rate of growth rises by omega / 4 times e. Both follow from the linearised
-equations of Navier and Stokes over a floor at rest, derived anew from Kumar, Tuckerman, J. Fluid Mech. 279, 49 (1994):
+equations of Navier and Stokes over a floor at rest, derived again from Kumar, Tuckerman, J. Fluid Mech. 279, 49 (1994):
 with the elevation exp(mu t) sum_n zeta_n exp(i (2 n + 1) omega t), s_n = mu + i (2 n + 1) omega, and the vertical
 velocity w_n(z) of exponentials of k z and of (k^2 + s_n / nu)^(1/2) z, which is s_n at the surface, 0 with its slope at
 the floor, and without shear at the surface,
@@ -68,7 +68,7 @@ class Shaking(NamedTuple):
 @case(
     "surface-faraday",
     "threshold and growth of waves in a channel shaken upright: linear viscous theory after Kumar, Tuckerman, J. Fluid"
-    " Mech. 279, 49 (1994), with the layer of the floor and the sound of the lattice, derived anew",
+    " Mech. 279, 49 (1994), with the layer of the floor and the sound of the lattice, derived again",
 )
 def surface_faraday(settings: Settings) -> Iterator:
     """Growth of a standing wave under a gravity that swings with twice its frequency."""

@@ -114,7 +114,7 @@ class Plates:
 
     @property
     def width(self) -> float:
-        """Of all plates together."""
+        """Area of the periodic domain over the length of the plates."""
         return self.is_plate.size / self.length
 
     def make(self) -> partial:

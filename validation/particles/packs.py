@@ -51,7 +51,7 @@ def pack_dispersion(settings: Settings) -> Iterator:
         if SPEED / diffusivity <= CELL_PECLET:
             yield relative(f"{name}, grid and tracers", walkers, grid, QUICK_AGREE if settings.quick else AGREE)
         else:
-            yield shown(f"{name}, grid and tracers (Peclet number of a voxel {SPEED / diffusivity:.2g})", walkers, grid)
+            yield shown(f"{name}, grid and tracers (cell Peclet number {SPEED / diffusivity:.2g})", walkers, grid)
         yield shown(f"{name}, measured 0.67 + 0.5 Pe^1.2, and tracers", 0.67 + 0.5 * peclet**POWER, walkers)
     if not settings.quick:
         yield _power(peclets, by_tracers)

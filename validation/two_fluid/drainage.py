@@ -80,7 +80,7 @@ class Drained:
         return np.split(of_all, len(self.exact), axis=1)
 
     def mean(self, of_each: list) -> np.ndarray:
-        """Of shares of the pores of every rock, the share of all."""
+        """Share of all pores, from the shares of the pores of every rock."""
         volumes = [each[..., self.room : -self.room].sum() for each in self.each(self.fluid)]
         return np.average(of_each, axis=0, weights=volumes)
 
@@ -218,7 +218,7 @@ def _opening(fluid: np.ndarray) -> Reference:
 
 
 def cut_off(fluid: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Where the first fluid is that nothing connects with the last layer along x."""
+    """Nodes of the first fluid that are not connected with the last layer along x."""
     parts, _ = label(fluid & ~second)
     ways = np.unique(parts[..., -1])
     return fluid & ~second & ~np.isin(parts, ways[ways > 0])

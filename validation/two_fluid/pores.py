@@ -202,7 +202,7 @@ def bits(settings: Settings) -> Iterator:
         name = f"{settings.communicator.size} ranks and one: largest difference of the phase"
         yield absolute(name, 0.0, float(np.nanmax(np.abs(phase - alone))), 0.0)
     again = _drained(settings, pores, n_steps, n_steps // 2)
-    yield absolute("gone on with: largest difference of the phase", 0.0, float(np.nanmax(np.abs(phase - again))), 0.0)
+    yield absolute("continued with: largest difference of the phase", 0.0, float(np.nanmax(np.abs(phase - again))), 0.0)
     turned = _drained(settings, pores.transpose(2, 0, 1), n_steps, axis=2).transpose(1, 2, 0)
     worst = float(np.nanmax(np.abs(phase - turned)))
     yield absolute("axes permuted: largest difference of the phase", 0.0, worst, 1e-10)
@@ -210,7 +210,7 @@ def bits(settings: Settings) -> Iterator:
 
 def _drained(settings: Settings, pores: np.ndarray, n_steps: int, stop: int = 0, axis: int = 0) -> np.ndarray:
     """(nz, ny, nx) phase of a pack that a fluid has entered along an axis, NaN in the solid, on every rank; ``stop``: a
-    step from whose record another flow goes on, if not 0."""
+    step from whose record another flow continues, if not 0."""
     box_m = np.array([[-9.0] * 3, [9999.0] * 3])
     box_m[1, axis] = 3.0
     ends = [{"name": "inlet", "pressure_pa": 0.04, "second_fluid": 1.0}]

@@ -336,7 +336,7 @@ def _moving_angle(settings: Settings, height: int, ratio: float, number: float) 
 
 
 def _imbibed(start: float, n_steps: int, size, wets: float, other: float, rests: float) -> float:
-    """How far a meniscus moves, by midpoints."""
+    """Distance that a meniscus moves, by midpoints."""
     (height, length), q = size, other / wets
     wedge = np.log(height / (2.0 * SLIP))
 

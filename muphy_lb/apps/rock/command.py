@@ -34,19 +34,19 @@ def add_permeability_options(parser) -> None:
     )
     parser.add_argument("--json", metavar="FILE", help="write the outcome, after each flow")
     parser.add_argument("--plot", metavar="FILE", help="draw the distribution of the velocity in the pores (PNG)")
-    parser.add_argument("--profile", action="store_true", help="tell the wall time of every phase on every rank")
+    parser.add_argument("--profile", action="store_true", help="print the wall time of every phase on every rank")
     parser.add_argument(
         "-o",
         "--output",
         metavar="OUT",
-        help=f"folder with one folder for each flow; the same command again goes on from what it holds (default:"
+        help=f"folder with one folder for each flow; repeating the command continues from what it holds (default:"
         f" {DEFAULT_OUTPUT}/CASE-permeability)",
     )
     _add_overwrite(parser)
 
 
 def _add_overwrite(parser) -> None:
-    parser.add_argument("--overwrite", action="store_true", help="begin anew, whatever OUT holds of earlier flows")
+    parser.add_argument("--overwrite", action="store_true", help="start again, even if OUT holds earlier flows")
     add_set(parser)
 
 
@@ -102,7 +102,7 @@ def _add_table_output(parser, name: str) -> None:
         "-o",
         "--output",
         metavar="OUT",
-        help="folder of the table, its chart and the flows; the same command again goes on from what it holds (default:"
+        help="folder of the table, its chart and the flows; repeating the command continues from them (default:"
         f" {DEFAULT_OUTPUT}/CASE-{name})",
     )
     _add_overwrite(parser)

@@ -51,7 +51,7 @@ def step_unless_stopped(sim: Simulation, n_steps: int, signals: StopSignals) -> 
 
 
 class Steps:
-    """Points of a curve.
+    """Steps along a curve of capillary pressure or saturation.
 
     Args:
         sim: the flow.

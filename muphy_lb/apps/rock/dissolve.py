@@ -44,7 +44,7 @@ GONE_ROW = {
 
 def dissolve(options, say: Callable[[str], None], communicator) -> int:
     """Move the surface of the solid of a case; returns the exit code: 1 if a flow or a flux was not steady within the
-    steps of the case, 75 if it was stopped, from where the same command goes on.
+    steps of the case, 75 if it was stopped, from where the same command continues.
 
     ``solid.csv`` has a row for each steady state, with a chart; ``outlines.png`` shows the solid, ``state.npz`` has
     the shares of solid (nz, ny, nx) and all else that the next step follows from.
@@ -55,7 +55,7 @@ def dissolve(options, say: Callable[[str], None], communicator) -> int:
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
     moved = moving_solid(case)
     if moved is None:
-        raise InputError(f"dissolve: {options.case} has no solid that dissolves or grows; give it one")
+        raise InputError(f"dissolve: {options.case} has no solid that dissolves or grows; add one")
     if case.compute.streaming != PULL.name:
         raise InputError(
             f"dissolve: compute.streaming is {case.compute.streaming!r}, with which a flow cannot be frozen: set"
@@ -63,7 +63,7 @@ def dissolve(options, say: Callable[[str], None], communicator) -> int:
         )
     if case.run.frozen_after_s is not None:
         raise InputError(
-            "dissolve: run.frozen_after_s is given, and the command freezes each flow when it is steady; leave it out"
+            "dissolve: run.frozen_after_s is given, but the command freezes each flow once it is steady; leave it out"
         )
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-dissolve")
     history = agreed_on_root(communicator, lambda: History(folder, case, options.overwrite))
@@ -133,7 +133,7 @@ class History:
         self.drawn[surface.time_s] = surface.shares[len(surface.shares) // 2].astype(np.float32)
 
     def _read(self) -> None:
-        path, remedy = self._folder / STATE, "give --overwrite to begin anew, or another output folder with -o"
+        path, remedy = self._folder / STATE, "give --overwrite to start again, or another output folder with -o"
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 found = {name: arrays[name] for name in arrays.files}
@@ -145,12 +145,12 @@ class History:
             volumes = dict(zip(GONE, map(float, gone), strict=True))
             self.surface = Surface(float(time_s), shares, volumes, found, before)
         except (ValueError, LookupError, TypeError, OSError, BadZipFile) as error:
-            raise InputError(f"dissolve: {path} is damaged, or no state of this command; {remedy}") from error
+            raise InputError(f"dissolve: {path} is damaged, or not a state of this command; {remedy}") from error
         if changed:
             raise InputError(f"dissolve: {self._folder} holds a solid of another case: {listed(changed)}; {remedy}")
 
     def _write(self) -> None:
-        """State and table."""
+        """Write state and table."""
         surface, rows = self.surface, self.rows
         arrays: dict[str, Any] = dict(
             zip(OF_SURFACE, (surface.time_s, surface.shares, *surface.gone.values()), strict=True)

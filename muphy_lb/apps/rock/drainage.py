@@ -87,7 +87,7 @@ BY_SATURATION = Curve(
 
 def drainage(options, say: Callable[[str], None], communicator) -> int:
     """Press the second fluid in and out; returns the exit code: 1 if a saturation has not settled in the steps of the
-    case, 75 if the flow was stopped, from where the same command goes on.
+    case, 75 if the flow was stopped, from where the same command continues.
 
     The table is written after each point, to ``capillary_pressure.csv`` or ``fractional_flow.csv`` in the output
     folder, with a chart.
@@ -107,7 +107,7 @@ def drainage(options, say: Callable[[str], None], communicator) -> int:
     if curve is BY_PRESSURE and reservoirs and (reservoirs.ends, inlet) != (AT_INLET, AT_INLET):
         say(
             "warning: a reservoir lies between the rock and the porous plate; once the second fluid comes through, it"
-            " fills that, and the first one has no way out any more: give geometry.options.reservoir_ends = 'inlet',"
+            " fills that, and the first one can no longer leave: give geometry.options.reservoir_ends = 'inlet',"
             " and let the second fluid enter there"
         )
     if curve is BY_PRESSURE:
@@ -253,14 +253,14 @@ def _earlier(folder: Path, case: Case, options, curve: Curve, points: list[float
         path.unlink(missing_ok=True)
     if not path.exists():
         return []
-    now, remedy = _identity(case, options, folder), "give --overwrite to begin anew, or another output folder with -o"
+    now, remedy = _identity(case, options, folder), "give --overwrite to start again, or another output folder with -o"
     try:
         then = json.loads(path.read_text(encoding="utf-8"))
         rows = [{name: nan if value is None else value for name, value in row.items()} for row in then["points"]]
         changed = other_origin(then, now)
         earlier, within = [[row[name] for name in curve.columns][0] for row in rows], then["settled_within"]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise InputError(f"drainage: {path} is damaged, or no record of this command; {remedy}") from error
+        raise InputError(f"drainage: {path} is damaged, or not a record of this command; {remedy}") from error
     if then.get("method") != now["method"]:
         changed.append(f"the method was {then.get('method', 'that of an earlier version')}, is {now['method']}")
     if within != now["settled_within"]:

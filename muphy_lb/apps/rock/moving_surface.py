@@ -3,7 +3,7 @@
 Surfaces move in hours, flow and solutes settle in seconds. So the flow runs until it is steady; what it carries goes
 on, in the long steps of a frozen flow, until the flux through the solid's wall is steady; then every face of the wall
 moves by that flux times molar volume times a time step, in which none may move by more than a share of a voxel. The
-geometry is numbered, and shared among the ranks, anew, and flow and solutes go on from those of before.
+geometry is numbered, and shared among the ranks, again, and flow and solutes continue from those of before.
 """
 
 import gc
@@ -83,8 +83,8 @@ class Course:
     communicator: object
 
     def settled(self, surface: Surface | Any, is_first: bool) -> Settled | Any:
-        """The steady state around a surface, given and told on rank 0, True elsewhere; None if a signal asked to stop.
-        Collective."""
+        """The steady state around a surface, given and returned on rank 0, True elsewhere; None if a signal asked to
+        stop. Collective."""
         with _quiet(not is_first):
             found, backend = self._settled(surface, is_first)
         gc.collect()  # engines, launches and recorded steps hold themselves in cycles
@@ -168,7 +168,7 @@ def _mid_step(surface: Surface, flux: float, step_s: float) -> float:
 
 @contextmanager
 def _quiet(is_quiet: bool) -> Iterator[None]:
-    """Context in which nothing but warnings is logged: each surface would tell the same."""
+    """Context in which only warnings are logged, since each surface would log the same."""
     logger = logging.getLogger("muphy_lb")
     level = logger.level
     logger.setLevel(logging.WARNING if is_quiet else level)
@@ -223,7 +223,7 @@ def _is_steady(core: Solver, watch: SteadyWatch) -> bool:
 
 
 def _frozen(core: Solver) -> Solver:
-    """The same flow, which stays as it is from now on, while what it carries goes on in long steps; collective."""
+    """The same flow, which stays as it is from now on, while what it carries continues in long steps; collective."""
     run = dict.fromkeys(("steady_tolerance", "steady_time_s"))
     run |= {"frozen_after_s": core.time_s, "frozen_step_s": LONG * core.units.time_step_s, "ramp_steps": 0}
     core = changed(core, {f"run.{key}": value for key, value in run.items()})

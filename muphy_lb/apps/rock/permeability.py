@@ -30,7 +30,7 @@ UNSETTLED_EXIT_CODE = 1
 
 def permeability(options, say: Callable[[str], None], communicator) -> int:
     """Run one flow, or one along each axis, until k settles; returns the exit code: 1 if one did not, 75 if a flow was
-    stopped, from where the same command goes on.
+    stopped, from where the same command continues.
 
     The tolerance is ``run.steady_tolerance``, 5e-4 without it, per ``run.steady_time_s``, without it the slowest time
     of the flow (:data:`muphy_lb.apps.rock.settled_flow.SLOWEST`); ``run.steps`` is the most. Files are written after
@@ -164,7 +164,7 @@ def _described(flow: Flow) -> str:
     lines = permeability_lines(flow.permeability.record())
     word = "settled" if flow.settled else "warning: NOT settled"
     change = 100.0 * flow.unsettled_m2 / flow.limit_m2 if flow.limit_m2 > 0.0 else np.inf
-    still = f"; by the last looks it may still change by {change:.2g} %" if np.isfinite(change) else ""
+    still = f"; by the last samples it may still change by {change:.2g} %" if np.isfinite(change) else ""
     steps = f"{flow.steps:,} steps of {flow.time_step_s:.4g} s"
     return "\n".join([*lines, f"{word} after {steps}; limit {flow.limit_m2:.5g} m2{still}"])
 

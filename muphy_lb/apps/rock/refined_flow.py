@@ -29,7 +29,7 @@ from muphy_lb.setup.geometry import load_nodes
 USUAL_ORDER = 1.2
 LEAST_ORDER, MOST_ORDER = 0.9, 2.0
 VOXELISATION = 0.15
-"""Of one over the width of throats: by what share of itself k scatters at least where smooth walls are voxelised anew
+"""Of one over the width of throats: by what share of itself k scatters at least where smooth walls are voxelised again
 on each grid, since voxels jut out by chance."""
 SHARE_OF_CORRECTION = 0.4
 """Of the distance from the finest value to the limit: least error bar where the order was measured."""
@@ -38,7 +38,7 @@ SHARE_OF_CORRECTION = 0.4
 def voxelisation_errors(
     values: Sequence[float], widths: Sequence[float], porosities: Sequence[float]
 ) -> tuple[float, ...]:
-    """Uncertainties of values on grids that each voxelise smooth walls anew.
+    """Uncertainties of values on grids that each voxelise smooth walls again.
 
     Each grid hits the volume of the solid by chance; the finest hits it best. The change of k with the porosity e is
     taken from Kozeny and Carman, k ~ e^3 / (1 - e)^2, which is twice as steep as single spheres far apart.
@@ -169,7 +169,7 @@ class RefinedFlow:
         return len(self.grids) == len(self.refinement.parts)
 
     def record(self) -> dict:
-        """All of it, for files."""
+        """All numbers, for files."""
         limit = self.limit()
         return {
             "permeability_m2": limit.value,
@@ -182,7 +182,7 @@ class RefinedFlow:
         }
 
     def lines(self) -> list[str]:
-        """The findings, for people."""
+        """The findings as text."""
         limit = self.limit()
         known = f"{limit.value:.4g} +- {limit.error:.2g} m2 = {limit.value / DARCY_M2:.4g} darcy"
         how = "measured" if limit.is_measured else "the usual one of rocks"

@@ -60,7 +60,7 @@ class Refinement:
 def on_grid(case: Case, parts: int) -> Case:
     """A case on voxels divided into ``parts`` along each axis, with the same relaxation time.
 
-    Spheres and surfaces are voxelised anew with the finer spacing; voxels of anything else are divided as they are.
+    Spheres and surfaces are voxelised again with the finer spacing; voxels of anything else are divided as they are.
 
     Raises InputError: a prepared geometry, whose voxels are final.
     """
@@ -96,8 +96,8 @@ def largest_share(case: Case, n_nodes: int, n_voxels: int, communicator, memory_
 
 def crops(case: Case, header: GeometryHeader, share: float, force_axis: str) -> tuple[Case, ...]:
     """Cubic parts of a case, of which each has at most ``share`` of the nodes; closed at their sides, mirrored along
-    the force unless reservoirs are at its ends. Raises InputError: they would be too small to be told from a single
-    pore."""
+    the force unless reservoirs are at its ends. Raises InputError: they would be too small to be distinguished from a
+    single pore."""
     options = dict(case.geometry.options)
     low, size = _image_box(options, header, case)
     is_thick = size > 1  # of a plane image, parts have its only layer
@@ -106,7 +106,7 @@ def crops(case: Case, header: GeometryHeader, share: float, force_axis: str) -> 
     if least < FEWEST_VOXELS:
         raise InputError(
             f"permeability: voxels divided so finely fit into memory for {least} voxels of the image along an edge"
-            f" only, which are no sample; at least {FEWEST_VOXELS} are needed: leave out the last number of --refine,"
+            f" only, too few for a sample; at least {FEWEST_VOXELS} are needed: leave out the last number of --refine,"
             " use more ranks, or give a larger --memory if there is more"
         )
     mirrored = {} if options.get("reservoir_layers") else {"mirror": force_axis}

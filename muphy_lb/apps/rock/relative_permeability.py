@@ -66,7 +66,7 @@ ANEW = "invasion"
 
 def relative_permeability(options, say: Callable[[str], None], communicator) -> int:
     """Run the first fluid alone, then both at each saturation; returns the exit code: 1 if a mean flow is not known as
-    well as asked for after the steps of the case, 75 if a flow was stopped, from where the same command goes on.
+    well as asked for after the steps of the case, 75 if a flow was stopped, from where the same command continues.
 
     The table is written after each saturation, to ``relative_permeability.csv`` in the output folder, with a chart.
 
@@ -145,7 +145,7 @@ def _names(saturations: list[float]) -> list[str]:
 
 
 def _flow(case: Case, method: str, folder: Path, is_new: bool, desk: Desk, communicator) -> tuple[dict, bool]:
-    """The summary of a flow, on every rank, and whether this call has run one; what its folder holds of it is gone on
+    """The summary of a flow, on every rank, and whether this call has run one; what its folder holds of it is continued
     with, unless this call has run the flow that it starts from (``is_new``)."""
     done, resume = from_root(communicator, lambda: _earlier(folder, case, method, is_new))
     if done:
@@ -167,14 +167,14 @@ def _earlier(folder: Path, case: Case, method: str, is_new: bool) -> tuple[dict 
     if then != method and path.exists():
         raise InputError(
             f"relative-permeability: {folder} holds a flow of another method ({then}; now {method}), whose numbers are"
-            " others; give --overwrite to begin anew, or another output folder with -o"
+            " others; give --overwrite to start again, or another output folder with -o"
         )
     is_same = not is_new and path.exists() and path.read_text(encoding="utf-8") == case.to_toml(folder)
     if not is_same or other_contents(folder, case):
         if has_checkpoint:
             raise InputError(
-                f"relative-permeability: {folder} holds checkpoints of another flow; give --overwrite to begin anew, or"
-                " another output folder with -o"
+                f"relative-permeability: {folder} holds checkpoints of another flow; give --overwrite to start"
+                " again, or another output folder with -o"
             )
         return None, False
     summary = read_table(folder / SUMMARY_FILE, json.loads)

@@ -111,18 +111,18 @@ BARE = {
 }
 """Output of a flow: its permeability; fields and pictures are those of ``muphy-lb run``."""
 FREE = ("title", "run", "output", "compute")
-"""Sections that may differ between a flow and the case that goes on with it."""
+"""Sections that may differ between a flow and the case that continues with it."""
 TIME_STEP = ("relaxation_time", "lattice_velocity", "time_step_s")
-"""Keys of [lattice] that may too where k does not depend on them: the case goes on with the flow's own."""
+"""Keys of [lattice] that may too where k does not depend on them: the case continues with the flow's own."""
 WALLS = ("half-way", "central-linear")  # which two relaxation times place alike for any viscosity
 COARSE = "fp16"  # precision in which the change of a short step may be lost in rounding
 
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow."""
+    """A settled flow through a rock."""
 
-    permeability: Permeability  #: what it tells
+    permeability: Permeability  #: results
     ended: str  #: why it ended
     settled: bool  #: whether k settled
     steps: int  #: after how many steps
@@ -133,11 +133,11 @@ class Flow:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it was stopped before its end, and can go on."""
+        """Whether it was stopped before its end, and can continue."""
         return self.ended not in (STEADY, COMPLETED)
 
     def record(self) -> dict:
-        """All of it, for files."""
+        """All numbers, for files."""
         own = {"ended": self.ended, "settled": self.settled, "steps": self.steps, "time_step_s": self.time_step_s}
         own |= {"permeability_limit_m2": self.limit_m2, "permeability_unsettled_m2": self.unsettled_m2}
         return own | self.permeability.record()
@@ -160,7 +160,7 @@ def settled_flow(
 
     Args:
         nodes: the geometry, on rank 0, if it is already there.
-        folder: output folder; what it holds of the same flow is gone on with. Without one, nothing is kept.
+        folder: output folder; what it holds of the same flow is continued. Without one, nothing is kept.
         desk: what it shares with other flows; without one it is silent.
         relay: the flow starts from what it holds, if it starts at all, and is then held by it.
 
@@ -237,7 +237,7 @@ def forget_flow(folder: Path) -> None:
 
 
 def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
-    """The earlier results of this flow in a folder: its summary if that is complete, and whether to go on from a
+    """The earlier results of this flow in a folder: its summary if that is complete, and whether to continue from a
     checkpoint."""
     has_checkpoint = any((folder / CHECKPOINTS).glob(PATTERN))
     old = read_table(folder / CASE_FILE, tomllib.loads)
@@ -247,7 +247,7 @@ def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
     if has_checkpoint and changed:
         raise InputError(
             f"permeability: {folder} holds checkpoints of another flow, whose case differs in {', '.join(changed)};"
-            " give --overwrite to begin anew, or another output folder with -o"
+            " give --overwrite to start again, or another output folder with -o"
         )
     if changed:
         return None, False
@@ -346,7 +346,7 @@ def _limit_m2(found: Permeability, looks: np.ndarray) -> float:
 
 
 def _unsettled_m2(found: Permeability, looks: np.ndarray) -> float:
-    """The remaining change of k, if changes go on shrinking as the last two did; infinite before that is known."""
+    """The remaining change of k, if changes continue shrinking as the last two did; infinite before that is known."""
     along = _spaced(looks) @ np.array(found.acceleration_m_s2)
     if len(along) < 3 or along[-1] <= 0.0:
         return inf

@@ -59,7 +59,7 @@ def quick_flow(
         try:
             return settled_flow(quick, communicator, geometry, folder, desk, relay)
         except DivergedError as error:
-            desk.say(f"warning: with the shorter time step, {error}; begun anew with that of the case")
+            desk.say(f"warning: with the shorter time step, {error}; started again with that of the case")
             from_root(communicator, lambda: forget_flow(folder))  # whose checkpoints hold the shorter time step
     return settled_flow(case, communicator, geometry, folder, desk, relay)
 
@@ -73,7 +73,7 @@ def quick_case(case: Case, geometry: DistributedGeometry) -> Case | None:
     try:
         width = geometry.inspect(pore_width)
     except GeometryError as error:
-        LOG.warning("warning: a shorter time step is not looked for: %s", error)
+        LOG.warning("warning: no shorter time step is searched for: %s", error)
         return None
     wanted = SHARE * width**2 / longest_wave(geometry.header)
     share = max(wanted, LEAST_VISCOSITY) / numerics.viscosity_lattice

@@ -6,6 +6,6 @@ their cases and folders, ``running`` one member after the other. Small members r
 nodes and openings, ``pack`` steps them, ``packed_members`` chooses them; ``phases`` counts the time of both. ``table``
 holds all answers, ``answers`` their means, bands and sensitivity indices, ``expansion`` the response surface,
 ``discretisation`` the share of the grid, ``control_variate`` means with coarse members,
-``blocks`` makes crops of an image, ``spread`` tells answers over them; ``maps`` the
+``blocks`` makes crops of an image, ``spread`` summarises answers over them; ``maps`` the
 bands of fields at every point; ``pictures`` and ``report`` draw the page.
 """

@@ -59,14 +59,14 @@ class Answer:
     name: str
     band: Band | None  #: None for less than two values
     indices: tuple[Index, ...]
-    method: str  #: how the indices were found, in words, or why there are none
+    method: str  #: how the indices were found, as text, or why there are none
     expansion: Expansion | None  #: the response surface
     grid: Discretisation | None = None  #: share of the grid, where grids are compared
     control: ControlVariate | None = None  #: the mean with coarse members as control variates
 
     @property
     def whole_band(self) -> tuple[float, float] | None:
-        """Both ends of the band with the error of the grid besides; None where that is not known."""
+        """Both ends of the band including the error of the grid; None where that is unknown."""
         if self.band is None or self.grid is None or self.grid.error is None:
             return None
         low, high = (widened(self.band.mean, end, self.grid.error) for end in (self.band.low, self.band.high))

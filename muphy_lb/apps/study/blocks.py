@@ -30,7 +30,7 @@ def with_blocks(parameter, case: Case):
 
 
 def counts_of(parameter, crops: Sequence) -> list[int]:
-    """Of each of some crops the number of blocks along an axis that it is one of, for a parameter of
+    """Number of blocks along an axis of the division to which each crop belongs, for a parameter of
     :func:`with_blocks`."""
     shape = tuple(np.max([end for _, end in parameter.values], axis=0).tolist()[::-1])
     by_crop = {str(crop): count for count in parameter.blocks for crop in crops_of(shape, count)}

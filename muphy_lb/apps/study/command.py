@@ -13,7 +13,7 @@ def add_options(parser) -> None:
         "-o",
         "--output",
         metavar="OUT",
-        help=f"output folder; the same command again goes on from there (default: {DEFAULT_OUTPUT}/STUDY-study)",
+        help=f"output folder; repeating the command continues from there (default: {DEFAULT_OUTPUT}/STUDY-study)",
     )
     parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="processes that share the members (default: 1)"
@@ -26,13 +26,13 @@ def add_options(parser) -> None:
     )
     parser.add_argument("--list", action="store_true", help="list the members and their values, and run none")
     parser.add_argument("--parquet", action="store_true", help="write the table of the members as members.parquet, too")
-    parser.add_argument("--overwrite", action="store_true", help="begin anew, whatever OUT holds of another study")
+    parser.add_argument("--overwrite", action="store_true", help="start again, even if OUT holds another study")
     add_set(parser)
 
 
 def study(options, say: Callable[[str], None], communicator) -> int:
     """Run a study; returns the exit code: 75 if it was stopped, or other processes are at members that have not ended,
-    from where the same command goes on; 1 if all members failed. Raises InputError: a study that cannot be run, or an
+    from where the same command continues; 1 if all members failed. Raises InputError: a study that cannot be run, or an
     option out of bounds; OutputError: a file cannot be written."""
     from muphy_lb.apps.study.started import started
 

@@ -55,7 +55,7 @@ class ControlVariate:
 
     @property
     def told(self) -> str:
-        """All of it in words."""
+        """The estimate with its error, as text."""
         found = (
             f"mean {self.mean:.5g} +- {self.error:.2g} with {self.n} pairs and {self.k} further coarse members as"
             f" control variates (correlation {self.correlation:.3f}); as many runs on the grid of the case as cost the"

@@ -21,7 +21,7 @@ from muphy_lb.case.case import Case
 SAFETY, SAFETY_OF_NOISE = 1.25, 3.0
 LEAST_ORDER, ORDER = 0.5, 2.0  # least reasonable order, and that of the lattice Boltzmann method, which walls may lower
 MARGIN = 0.1  # by which an observed order may lie above that of the method
-MOST_OBSERVED = 20.0  # told of orders beyond
+MOST_OBSERVED = 20.0  # largest order that is reported
 SAME = 1e-12
 
 
@@ -79,13 +79,13 @@ class Discretisation:
 
     @property
     def _instead(self) -> str:
-        """The order that takes the place of an unreasonable one, in words."""
+        """The order that takes the place of an unreasonable one, as text."""
         taken = min(max(self.order or 0.0, LEAST_ORDER), ORDER + MARGIN)
         return "" if taken == self.order else f", which is not reasonable ({min(taken, ORDER):g} takes its place)"
 
     @property
     def told(self) -> str:
-        """All of it in words."""
+        """Order of convergence and error of the grid, as text."""
         there = ", ".join(f"{value:.5g}" for value in self.values)
         where = (
             f"on grids of {', '.join(f'{grid:g}' for grid in self.grids)} times as many voxels along an edge {there}"

@@ -17,7 +17,8 @@ from muphy_lb.apps.study.members import Members
 from muphy_lb.apps.study.table import Table
 from muphy_lb.base.files.atomic import output_errors
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.geometry.rotation import Rotation, split_rotation
+from muphy_lb.geometry.options import split_options
+from muphy_lb.geometry.rotation import Rotation
 from muphy_lb.measure.field_snapshots import FieldSnapshots
 from muphy_lb.measure.shear.observer import AREA, SHEAR_FILE
 from muphy_lb.output.vtkhdf import Snapshot, VtkHdfSeries, find_snapshot
@@ -63,7 +64,7 @@ class Map:
 
     @property
     def _missing(self) -> str:
-        """Points at which members are missing, in words."""
+        """Points at which members are missing, as text."""
         share = np.mean(self.n_answers < self.n_members)
         if not share > 0.0:
             return ""
@@ -102,7 +103,7 @@ def maps_of_table(table: Table) -> Iterator[Maps]:
 
 def _rotation(members: Members, number: int) -> Rotation:
     """The rotation of the geometry of a member; none where a function answers in place of a case."""
-    return split_rotation({} if members.asked.case is None else members.case(number).geometry.options)[0]
+    return split_options(Rotation, {} if members.asked.case is None else members.case(number).geometry.options)[0]
 
 
 def remove_maps(folder: Path) -> None:

@@ -1,4 +1,5 @@
-"""Members of a study: the case of each, and the folder with its outcome, from which a study that was killed goes on."""
+"""Members of a study: the case of each, and the folder with its outcome, from which a study that was killed
+continues."""
 
 import fcntl
 import hashlib
@@ -54,7 +55,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Members:
-    """All members of a study, and their folders."""
+    """The members of a study and their folders."""
 
     asked: Asked  #: the study
     design: Design  #: values of all members
@@ -73,7 +74,7 @@ class Members:
 
     @property
     def start(self) -> Path | None:
-        """The folder of the checkpoint that all members go on from, if the study names one."""
+        """The folder of the checkpoint that all members continue from, if the study names one."""
         start = self.asked.section.start
         return None if start is None else self.asked.folder / start / CHECKPOINTS
 
@@ -90,7 +91,7 @@ class Members:
         except InputError as error:
             told = ", ".join(f"{name} = {shown(value)}" for name, value in given.items())
             raise InputError(
-                f"study: member {number} ({told}) is no valid case; give distributions that stay within what is"
+                f"study: member {number} ({told}) is not a valid case; give distributions that stay within what is"
                 f" allowed, as with within = [low, high]:\n{error}"
             ) from error
         return on_grid(case, float(self.design.grid[number]))
@@ -112,7 +113,8 @@ class Members:
     @cached_property
     def digest(self) -> str:
         """Text that only the same study has: of its case or function, all values, the contents of the files that these
-        name, the flow that they go on from, and whether they are packed, by which a steady flow is judged otherwise."""
+        name, the flow that they continue from, and whether they are packed, by which a steady flow is judged
+        otherwise."""
         case, section = self.asked.case, self.asked.section
         given = [case and case.to_toml(self.folder), self.model, self.design.values.tolist()]
         given += [self.design.grid.tolist()] if self.design.has_grids else []
@@ -139,7 +141,7 @@ class Members:
         if found is not None and not overwrite:
             raise InputError(
                 f"{self.folder} holds members of another study: its case, a distribution, the sampler or the contents"
-                " of a file have changed; give --overwrite to begin anew, or another output folder with -o"
+                " of a file have changed; give --overwrite to start again, or another output folder with -o"
             )
         if self.folder.joinpath(FOLDER).exists() and found is None and not overwrite:
             raise InputError(f"{self.folder} holds a folder {FOLDER} of something else; give another folder with -o")
@@ -202,7 +204,7 @@ def _read(path: Path) -> dict:
 
 def _newest_header(folder: Path) -> str:
     """Name and header, which has a checksum, of the newest checkpoint of a folder; empty without one that can be read,
-    which every member tells."""
+    which every member has."""
     newest = max(folder.glob(PATTERN), default=None)
     try:
         with open(newest or folder, "rb") as file:

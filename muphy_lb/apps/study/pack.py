@@ -1,4 +1,4 @@
-"""A pack of members that are stepped together, each until its own end, where it goes on as a flow of its own."""
+"""A pack of members that are stepped together, each until its own end, where it continues as a flow of its own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Ended:
     """The end of a member of a pack."""
 
     key: Any  #: of the member
-    reason: str  #: why it ended; empty where its flow became unstable, which it tells when it is run alone
+    reason: str  #: why it ended; empty where its flow became unstable, which is reported when it is run alone
     step: int  #: number of the last step
     taken: Taken  #: its state
     watch: Mapping[str, Any]  #: state of its criterion
@@ -95,7 +95,7 @@ class Pack:
                 return []
 
     def without(self, keys: Sequence) -> "Pack | None":
-        """The pack of the other members, which goes on from here; None without others."""
+        """The pack of the other members, which continues from here; None without others."""
         rest = {key: survey for key, survey in self._surveys.items() if key not in keys}
         if not rest:
             return None
@@ -175,7 +175,7 @@ class Pack:
         return {VOXEL: ((z * shape[1] + y) * shape[2] + x)[mine], STRESS: stress[STRESS][:, mine]}
 
     def _take(self, step: int, taken: Mapping[Any, Taken]) -> None:
-        """Go on from the states of members that came from a larger pack."""
+        """Continue from the states of members that came from a larger pack."""
         solver, rows = self.solver, [None] * self.solver.lattice.q
         if self._communicator.rank == 0:
             whole = np.empty((solver.lattice.q, solver.header.n_nodes), solver.engine.real)

@@ -18,11 +18,11 @@ from muphy_lb.parallel import from_root
 def run_packs(flows, numbers: Sequence[int], say: Callable[[str], None], signals) -> None:
     """Run in packs what can be: members that have not ended and that no other process is at. The others run one
     after the other afterwards: members that differ in their time step or have what no pack offers, and those that
-    became unstable, whose reason is told then. Collective.
+    became unstable, whose reason is reported then. Collective.
 
     Args:
         flows: runs members one by one.
-        signals: a stop signal ends the work; a pack that has not ended begins anew.
+        signals: a stop signal ends the work; a pack that has not ended begins again.
     """
     for waiting in _alike(flows, numbers):
         while len(waiting) > 1 and not flows.communicator.maximum(signals.received):
@@ -41,7 +41,7 @@ def _one_pack(flows, waiting: Sequence[int], say: Callable[[str], None], signals
 
 
 def _alike(flows, numbers: Sequence[int]) -> list[list[int]]:
-    """Groups of members that have not ended and whose cases let them share a pack, as far as cases tell; collective."""
+    """Groups of members that have not ended and whose cases allow them to share a pack; collective."""
     members, communicator = flows.members, flows.communicator
 
     def grouped() -> list[list[int]]:
@@ -84,7 +84,7 @@ class _Candidates:
         try:
             nodes = self._flows.shared_nodes(case)
             survey = Survey(case, communicator, nodes)
-        except InputError:  # which it tells when it is run alone
+        except InputError:  # reported when it is run alone
             return None
         return None if any(survey.header.periodic) else (survey, nodes)
 

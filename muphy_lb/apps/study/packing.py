@@ -37,7 +37,7 @@ class Survey(Preparation):
     """The openings and numbers of a member by itself; nothing is laid out on ranks. Collective."""
 
     def _lay_out(self) -> None:
-        """Nothing: the pack lays out the nodes of all its members."""
+        """Lay out nothing: the pack lays out the nodes of all its members."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def in_common(case: Case) -> tuple:
 
 
 def common(survey: Survey) -> tuple:
-    """All that the members of a pack have in common: parts of the case, and the numbers that follow from the whole."""
+    """Parts of the case and derived numbers that all members of a pack share."""
     case, numerics = survey.case, survey.numerics
     regime = wants_other_moments(case.lattice, numerics.relaxation_time, numerics.cell_reynolds)
     return *in_common(case), numerics.units, numerics.relaxation_time, numerics.steps, numerics.has_zones, regime

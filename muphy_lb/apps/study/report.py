@@ -92,7 +92,7 @@ def _dominating(answers: list[Answer]) -> Iterator[str]:
 
 
 def _counts(table: Table, answers: list[Answer]) -> Iterator[str]:
-    """How many members ended, failed, and are doubtful, with reasons."""
+    """Number of members that ended, failed, and are doubtful, with reasons."""
     n, failures = table.members.design.n_members, table.failures
     yield f"{int(table.has_ended.sum())} of {n} members ended, {len(failures)} failed, {table.n_missing} are missing"
     alike = defaultdict(list)  # reasons that differ in their numbers alone
@@ -117,7 +117,7 @@ def _with_error(value: float, error: float) -> str:
 
 
 def _record(table: Table, results: Results) -> dict:
-    """All results, for programs."""
+    """All results, as JSON-compatible values."""
     return {
         "version": __version__,
         "title": table.members.asked.title,

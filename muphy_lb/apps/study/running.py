@@ -195,7 +195,7 @@ class Flows:
 
 
 def _geometry_key(case: Case) -> tuple:
-    """All of a case that its geometry follows from."""
+    """Keys of a case from which its geometry follows."""
     places = [(each.name, each.kind, each.centre_m, each.normal, each.radius_m) for each in case.openings]
     walls = [(each.name, each.box_m) for each in case.walls]
     return case.geometry, case.lattice.name, case.lattice.walls, places, walls, physics_sections(case)
@@ -267,7 +267,7 @@ class Workers:
         self.wait()
 
     def stop(self) -> None:
-        """Ask all to stop."""
+        """Ask all processes to stop."""
         for process in self._processes:
             process.terminate()
 

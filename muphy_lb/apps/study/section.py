@@ -70,7 +70,7 @@ class ParameterSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One distribution, whose numbers agree with each other."""
+        """Check that one distribution is given and its numbers are consistent."""
         yield from exactly_one(given, *DISTRIBUTIONS)
         for name in ("uniform", "normal", "lognormal", "within"):
             yield from _pair_problems(name, given.get(name))
@@ -111,7 +111,7 @@ class CorrelationSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """Two different parameters."""
+        """Check that the two parameters differ."""
         between = given.get("between", ())
         if isinstance(between, str) or len(between) != 2 or between[0] == between[1]:
             yield f"has between = {shown(between)}; give the names of two parameters"
@@ -123,7 +123,7 @@ class StudySection(Section):
     parameters: Annotated[tuple[ParameterSection, ...], Field(strict=False)]
     """the uncertain values"""
     correlations: Annotated[tuple[CorrelationSection, ...], Field(strict=False)] = ()
-    """parameters that go together"""
+    """correlations between the parameters"""
     sampler: Literal["latin-hypercube", "sobol", "random", "factorial", "list"] = "latin-hypercube"
     """latin-hypercube; sobol: the pairs of points of Saltelli, for sensitivity indices; random: independent points;
     factorial: all combinations; list: the first values of all parameters, the second ones, and so on"""
@@ -131,12 +131,13 @@ class StudySection(Section):
     """points of latin-hypercube and random; base points of sobol, a power of 2: of these each is run as often as there
     are parameters, and twice more"""
     levels: Annotated[int, Field(ge=2, le=100)] = 3
-    """factorial: values taken of a distribution that is no list"""
+    """factorial: number of values taken from a distribution that is not a list"""
     seed: AtLeastZero = 0
     """of random numbers; with the same one the members are the same"""
     grids: Annotated[tuple[Positive, ...], Field(strict=False)] = ()
     """three ascending numbers of voxels along an edge over that of the case, 1 among them, such as [0.5, 0.7, 1] or
-    [1, 1.5, 2]: the middle of all distributions is run on these grids, which tell what the grid adds to the bands"""
+    [1, 1.5, 2]: the middle of all distributions is run on these grids, to estimate the error of the grid in the
+    answers"""
     coarse: Annotated[Positive, Field(lt=1.0)] | None = None
     """voxels along an edge over that of the case, such as 0.5: all points of the sampler random are run on this grid,
     too, and with coarse_samples the mean is corrected by them (control variates)"""
@@ -146,10 +147,10 @@ class StudySection(Section):
     """dotted names of answers as in summary.json, such as openings.outlet.flow_rate_m3_s; * stands for any letters.
     Without it all numbers that differ between members"""
     pack: Annotated[int, Field(ge=0, le=112)] = 0
-    """most members that one launch steps together, side by side, where they have the time step, the fluid and the run
-    in common; 0 for one after another. Steady flows are then judged by the flow rates of openings alone"""
+    """largest number of members that one launch advances together, side by side, if they have the same time step, fluid
+    and run; 0 for one after another. Steady flows are then judged by the flow rates of openings alone"""
     start: str | None = None
-    """folder of a run or of Simulation.save whose flow all members go on from; they have its nodes and time step"""
+    """folder of a run or of Simulation.save whose flow all members continue from; they have its nodes and time step"""
     keep_files: bool = False
     """whether members write pictures, reports and files for ParaView as well"""
 
@@ -180,7 +181,7 @@ class StudySection(Section):
 
 
 def _grid_problems(given, sampler: str):
-    """Problems of other grids."""
+    """Problems of the key ``grids``."""
     grids, asked = given.get("grids", ()), [key for key in ("grids", "coarse") if given.get(key)]
     if isinstance(grids, list | tuple) and grids and all(map(is_number, grids)):
         apart = all(low > 0.0 and high / low >= LEAST_RATIO for low, high in pairwise(grids))
@@ -204,7 +205,7 @@ def _grid_problems(given, sampler: str):
         yield f"has start, a flow on its own nodes, and {asked[0]}; leave one of them out"
     for each in given_tables(given.get("parameters")):
         if each.get("name") == GRID and asked:
-            yield f"has {asked[0]} and a parameter named {GRID!r}, which is the name of their column; give another name"
+            yield f"has {asked[0]} and a parameter named {GRID!r}, the name of their column; choose another name"
 
 
 def _start_problems(given, keys):
@@ -215,7 +216,7 @@ def _start_problems(given, keys):
         if str(key).startswith(MESHING) or str(key).rpartition(".")[2] in PLACING:
             yield f"has start, a flow on its own nodes, and a parameter that changes them, {key}; leave one of them out"
     if given.get("pack"):
-        yield "has start and pack; members that go on from a given flow run one after another: leave one of them out"
+        yield "has start and pack; members that continue from a given flow run one after another: leave one of them out"
 
 
 def _listed(keys) -> list:
@@ -227,7 +228,7 @@ def _correlation_problems(parameters, correlations, sampler: str):
     for each in correlations:
         for name in _listed(each.get("between")):
             if name not in names:
-                yield f"has a correlation with {name!r}, which is no parameter; there are: {', '.join(map(str, names))}"
+                yield f"has a correlation with {name!r}, not a parameter; there are: {', '.join(map(str, names))}"
     if correlations and sampler not in SAMPLED:
         yield f"has correlations, which the sampler {sampler} does not read; take latin-hypercube or sobol"
     pairs = [tuple(sorted(_listed(each.get("between")))) for each in correlations]

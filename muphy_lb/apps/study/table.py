@@ -1,4 +1,4 @@
-"""The table of all members: values, answers, and what became of those without any."""
+"""The table of all members: values, answers, and the outcome of members without any."""
 
 import csv
 import io

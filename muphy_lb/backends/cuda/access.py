@@ -60,7 +60,7 @@ WARP_BITS, IN_WARP, ALL_LANES, ONE = np.uint32(5), np.uint32(31), np.uint32(0xFF
 
 
 class Populations(NamedTuple):
-    """Where the populations of a node are found."""
+    """Location of the populations of a node."""
 
     locations: tuple[int, ...]  #: as in :class:`muphy_lb.domain.Pattern`
     n_entries: int  #: number of entries of the table that they refer to

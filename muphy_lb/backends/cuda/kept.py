@@ -37,11 +37,11 @@ class CudaKernelStore(KernelStore):
         return folder()
 
     def preparation(self):
-        """For the compute capability of the device in use; no device is touched there."""
+        """Preparation for the compute capability of the device in use; does not touch the device."""
         return partial(stand_in_for_device, tuple(cuda.get_current_device().compute_capability))
 
     def shortcut(self):
-        """No PTX: machine code is made from LTO IR."""
+        """Compilation without PTX: machine code is made from LTO IR."""
         return without_ptx()
 
     def reduced(self, compiled):
@@ -72,7 +72,7 @@ def _load_compiler(of_device: tuple[int, int]) -> None:
 
 
 def _shift(values, by):
-    """A kernel that nobody launches."""
+    """A kernel that is never launched."""
     n = cuda.grid(1)
     if n < values.size:
         values[n] += by[0]
@@ -80,13 +80,13 @@ def _shift(values, by):
 
 @cache
 def folder() -> Path:
-    """Where kernels are that these libraries have compiled."""
+    """Folder of the kernels that these libraries have compiled."""
     return folder_of(surroundings())
 
 
 def surroundings() -> str:
     """The surroundings on which machine code depends beside the function. Raises NoDigestError: a library that compiles
-    is not where it can be told from others."""
+    is not where it can be distinguished from others."""
     return "\n".join((numbas_surroundings(), version("numba-cuda"), *map(_place_and_size, COMPILERS)))
 
 

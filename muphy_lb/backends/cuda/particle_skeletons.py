@@ -329,7 +329,7 @@ def receive_particles(particles, migration, capacity):
 
 @kernel_jit
 def forget_counts(counts):
-    """No particle has been counted."""
+    """Reset the counters of particles."""
     t = cuda.grid(1)
     if t < counts.size:
         counts[t] = 0

@@ -42,7 +42,7 @@ class Awaited(NamedTuple):
     is_confirmed: bool  #: whether all flags must come
 
     def check(self) -> None:
-        """Refuse to go on without a halo. Raises BackendError: one that must come did not."""
+        """Refuse to continue without a halo. Raises BackendError: one that must come did not."""
         if self.is_confirmed and self.late.any():
             ranks = ", ".join(str(rank) for rank, is_late in zip(self.neighbours, self.late, strict=True) if is_late)
             raise BackendError(

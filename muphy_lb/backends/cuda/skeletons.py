@@ -35,14 +35,14 @@ REDUCING_BLOCK = 32 if SIMULATOR else 256
 
 
 class Shape(NamedTuple):
-    """How stream-and-collide is launched: the nodes of a thread, and the threads of a block."""
+    """Launch configuration of stream-and-collide: nodes per thread and threads per block."""
 
     threads: str
     block: int
 
 
 class Advance(NamedTuple):
-    """How a field is advanced: see :func:`advance`."""
+    """Way in which a field is advanced: see :func:`advance`."""
 
     operator: Operator
     n_neighbours: int

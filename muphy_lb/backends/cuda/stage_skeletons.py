@@ -1,5 +1,5 @@
 """Kernels of stages over nodes, and over chosen nodes whose populations they read, change or replace. Threads share the
-nodes of a list, or of a range if there is no list; nodes that are not chosen are passed over."""
+nodes of a list, or of a range if there is no list; nodes that are not chosen are skipped."""
 
 from functools import cache
 from typing import NamedTuple

@@ -56,10 +56,10 @@ class NumpyBackend(KernelTable):
         array[...] = host
 
     def synchronise(self):
-        """Nothing to wait for: every call is complete when it returns."""
+        """Return at once: every call is complete when it returns."""
 
     def record_interior(self):
-        """Nothing to do: every call is complete when it returns."""
+        """Return at once: every call is complete when it returns."""
 
     edge_waits_for_interior = interior_waits_for_edge = openings_wait_for_edge = edge_waits_for_openings = (
         record_interior
@@ -111,7 +111,7 @@ class NumpyBackend(KernelTable):
         return lambda: np.copyto(target, source)
 
     def finish_edge(self):
-        """Nothing to wait for: every call is complete when it returns."""
+        """Return at once: every call is complete when it returns."""
 
     def addresses(self, state: State, locations) -> np.ndarray:
         """(Q, n) flat addresses of the populations of all nodes, at locations as in
@@ -136,11 +136,11 @@ class NumpyBackend(KernelTable):
         return {p.name: value / unit if p.in_stored_units and unit != 1.0 else value for p, value in pairs}
 
     def loaded(self, stored):
-        """From storage to lattice units."""
+        """Populations from storage format to lattice units."""
         return stored if self.precision.unit == 1.0 else stored.astype(np.float64) / self.precision.unit
 
     def stored(self, f):
-        """From lattice units to storage."""
+        """Populations from lattice units to storage format."""
         return f if self.precision.unit == 1.0 else (f * self.precision.unit).astype(self.precision.storage)
 
     def _count(self, array):

@@ -115,7 +115,7 @@ def check_writable(folder: str | os.PathLike) -> None:
 def reserve_space(path: str | os.PathLike, n_bytes: int) -> None:
     """Make the file system set aside ``n_bytes`` behind the end of an existing file.
 
-    A disk that fills while HDF5 writes leaves a file that nobody can open; here it is refused while the file is whole.
+    A disk that fills while HDF5 writes leaves a file that cannot be opened; here it is refused while the file is whole.
 
     Raises OutputError: the disk, a quota or a file size limit refuses; the file is unchanged.
     """

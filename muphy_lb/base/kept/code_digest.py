@@ -1,6 +1,7 @@
 """A digest of what a function computes: its byte code, and every constant, function and global name that it uses. Two
 functions with the same digest compile to the same machine code; names, places in a file and addresses do not count, nor
-does what else is in their modules. Of libraries the names count: who keeps digests must tell versions apart."""
+does what else is in their modules. Of libraries the names count: callers that keep digests must distinguish
+versions."""
 
 import builtins
 import dis

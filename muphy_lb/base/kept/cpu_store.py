@@ -45,7 +45,7 @@ class CpuKernelStore(KernelStore):
         return _symbols_are_unique
 
     def reduced(self, compiled):
-        """Nothing of code with loops in object mode or addresses in it."""
+        """None for code with loops in object mode or addresses in it, which cannot be stored."""
         if compiled.lifted or compiled.library.has_dynamic_globals:
             return None
         return dumps(compiled._reduce())
@@ -78,7 +78,7 @@ def _environment(module: str, constants, name: str):
 
 @cache
 def folder():
-    """Where kernels are that these libraries have compiled."""
+    """Folder of the kernels that these libraries have compiled."""
     return folder_of(surroundings())
 
 
@@ -91,7 +91,7 @@ def surroundings() -> str:
 @cache
 def _symbols_are_unique() -> bool:
     """Let the numbers that Numba gives to functions, and puts into the names of their machine code, differ between
-    processes: else a kernel from a file could bear the name of another one that is compiled here."""
+    processes: else a kernel from a file could have the name of another one that is compiled here."""
     first = _number_anew()
     os.register_at_fork(after_in_child=_number_anew)
     return FunctionIdentity.from_function(_number_anew).unique_id == first

@@ -14,7 +14,7 @@ def main() -> None:
     """Jobs from the standard input, each with its length ahead, until it is closed; a byte of answer for each, and one
     ahead."""
     helpers.is_helper = True
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other process, which may go on for a while
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other process, which may continue for a while
     jobs, answers = sys.stdin.buffer, sys.stdout.buffer
     _answer(answers)
     while length := jobs.read(helpers.LENGTH_BYTES):
@@ -22,7 +22,7 @@ def main() -> None:
         try:
             with suppress(TakenError):
                 _do(pickle.loads(job))
-        except Exception:  # the other process compiles the kernel, and tells what is wrong with it
+        except Exception:  # the other process compiles the kernel and reports the error
             traceback.print_exc()
         _answer(answers)
 

@@ -2,7 +2,7 @@
 
 Threads do not compile side by side, since Numba holds one lock. So at the first kernel that is not kept, and at each
 one that is bound to its arguments later, a helper is asked for it, one per thread of Numba beside the first. This
-process goes on, and compiles, at its launch, a kernel that no helper has begun; for one that a helper has begun it
+process continues, and compiles, at its launch, a kernel that no helper has begun; for one that a helper has begun it
 waits (:mod:`muphy_lb.base.kept.turns`). Helpers that fail or die leave their kernels to this process.
 """
 

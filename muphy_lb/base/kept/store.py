@@ -1,6 +1,6 @@
 """Compiled kernels on disk, so that a second start of the program compiles nothing.
 
-Numba's own store knows a function by its file and line, and so cannot tell kernels apart that are put together from
+Numba's own store knows a function by its file and line, and so cannot distinguish kernels that are composed from
 injected functions. Here a kernel has a file of its own, which is found by a digest of all that its machine code follows
 from: what it computes (:mod:`muphy_lb.base.kept.code_digest`), types of the arguments, the compiler and the
 processor. So a kernel outlives all changes of this package but those that it follows from.
@@ -8,11 +8,11 @@ processor. So a kernel outlives all changes of this package but those that it fo
 Of several processes that lack the same kernel, such as ranks of one machine, one compiles it, and the others wait for
 its file (:mod:`muphy_lb.base.kept.turns`). Helpers compile other kernels meanwhile (:mod:`muphy_lb.base.kept.helpers`).
 Several may write at once, in any order; what cannot be read, was damaged, or cannot be written is as if it was not
-there. That also holds for what another process removes: beyond a size the kernels go that nobody has loaded for the
-longest time.
+there. That also holds for what another process removes: beyond a size the kernels are removed that have not been loaded
+for the longest time.
 
 The content of a file is executed. So files and folders are believed only if they belong to this user or to root, and
-nobody else may write them; others are passed over, which is said once.
+no other user may write them; others are skipped, with one warning.
 """
 
 import gc
@@ -57,7 +57,7 @@ LEFT_BYTES = 192 * 2**20
 """Size of a version's folder beyond which kernels are removed, and what then stays; a case has about 0.4 MB, a
 kernel less than 0.1 MB, and the tests compile hundreds."""
 
-FOREIGN: set[Path] = set()  # folders of which was said that they are passed over
+FOREIGN: set[Path] = set()  # folders of which was said that they are skipped
 
 SELDOM = 100_000, 20, 100
 """Thresholds of the garbage collector while a kernel compiles: compilers make objects by the million and few cycles."""
@@ -232,7 +232,7 @@ def _warn(folder: Path, problem: ForeignError) -> None:
     if folder not in FOREIGN:
         FOREIGN.add(folder)
         LOG.warning(
-            "warning: compiled kernels in %s are passed over: %s; remove that folder, or set NUMBA_CACHE_DIR to one of"
+            "warning: compiled kernels in %s are skipped: %s; remove that folder, or set NUMBA_CACHE_DIR to one of"
             " your own",
             folder.parent,
             problem,

@@ -50,7 +50,7 @@ class Turn:
             self._give_back()
 
     def end(self) -> None:
-        """Let others have it."""
+        """Release the turn."""
         if self._is_mine:
             with suppress(OSError):
                 self._lock.unlink()

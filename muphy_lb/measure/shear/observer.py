@@ -149,7 +149,7 @@ class ShearFiles:
 
 
 def _over(sampled_s: float, period_s: float) -> str:
-    """The time over which indices are averaged, in words."""
+    """The time over which indices are averaged, as text."""
     is_whole = sampled_s > period_s * (1.0 - LEAST_MISSING)
     return f"over {sampled_s:.4g} s" + ("" if is_whole else ", which is not a whole beat")
 
@@ -223,7 +223,7 @@ class WallShearObserver(Observer):
         return None if self._window is None else self._window.record()
 
     def restore(self, state: dict) -> None:
-        """Go on from them."""
+        """Continue from stored sums."""
         if self._window is not None and "steps" in state:
             self._window.restore(state)
 

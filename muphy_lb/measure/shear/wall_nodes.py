@@ -232,7 +232,7 @@ NEAREST = 4
 
 @dataclass(frozen=True)
 class WallAreas:
-    """Of the m nodes of a wall surface."""
+    """Areas of the m nodes of a wall surface."""
 
     area: np.ndarray  #: (m,) area of the wall [voxel faces]; 0 where no link meets the wall nearest to its point
     #: (m,) number of the labelled wall that most of the node's links lead to, ``UNLABELLED`` for none

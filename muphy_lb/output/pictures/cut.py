@@ -173,7 +173,7 @@ class Sight:
     """Orientation and centre of the pictures of a flow."""
 
     up: np.ndarray  #: (3,) unit vector upwards
-    #: (3,) point (x, y, z) [m] through which the most telling cut passes; None: where most fluid is
+    #: (3,) point (x, y, z) [m] through which the most informative cut passes; None: where most fluid is
     through_m: np.ndarray | None = None
 
     @property

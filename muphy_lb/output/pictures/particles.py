@@ -28,7 +28,7 @@ class Points:
     top: float = 0.0  #: largest value of the colours, which begin at 0
 
     def meaning(self) -> str:
-        """The meaning of their colours, in words; empty without any."""
+        """The meaning of their colours, as text; empty without any."""
         if not self.label:
             return ""
         name, size = shown_unit(self.unit, self.top)

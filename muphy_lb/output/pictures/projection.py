@@ -495,7 +495,7 @@ def _channels(body: np.ndarray) -> np.ndarray:
 
 
 def _wall_distance(fluid: np.ndarray, discs: np.ndarray) -> np.ndarray:
-    """(nz, ny, nx) float32 distance of the nearest wall from every cell; vessels go on behind their openings."""
+    """(nz, ny, nx) float32 distance of the nearest wall from every cell; vessels continue behind their openings."""
     longer = fluid.copy()
     for x, y, z, *normal, radius in discs[np.isfinite(discs[:, 6])]:
         low = [max(int(c - 2.0 * radius), 0) for c in (z, y, x)]

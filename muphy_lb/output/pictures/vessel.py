@@ -62,7 +62,7 @@ BELOW_SURFACE = "highest speed below the surface"  # as far as the middle of the
 
 @dataclass(frozen=True)
 class Presentation:
-    """How a flow is shown."""
+    """Presentation of a flow in a picture."""
 
     mirrors: str = ""  #: axes ("x", "y", "z") along which the geometry was mirrored
     #: (n,) values that select the cut as in :func:`muphy_lb.output.pictures.cut.best_cut`

@@ -193,7 +193,7 @@ SIDES_SEEN = ("from the front", "from behind")
 
 @dataclass(frozen=True)
 class WallColours:
-    """How a quantity on walls is shown."""
+    """Presentation of a quantity on walls."""
 
     label: str  #: its name and unit
     #: lowest and highest value of the colours; None: from 0 to the highest, robust against single nodes

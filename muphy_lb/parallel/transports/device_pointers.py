@@ -28,7 +28,7 @@ class DevicePointers:
         return tuple(self._bind_one(neighbours, *pair) for pair in zip(packings, plans, strict=True))
 
     def confirm(self):
-        """Nothing to check: MPI delivers or ends the run."""
+        """Return at once: MPI delivers or ends the run."""
 
     def _bind_one(self, neighbours, packing: Packing, plan) -> ExchangeTasks:
         communicator, backend = self._communicator, self._backend

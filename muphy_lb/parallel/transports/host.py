@@ -50,7 +50,7 @@ class HostStaged:
         return tuple(self._bind_one(neighbours, packing, plan, *staging) for packing, plan in pairs)
 
     def confirm(self):
-        """Nothing to check: MPI delivers or ends the run."""
+        """Return at once: MPI delivers or ends the run."""
 
     def _bind_one(self, neighbours, packing: Packing, plan, send, receive) -> ExchangeTasks:
         most = max(1, PIECE_BYTES // packing.outgoing.dtype.itemsize)
@@ -121,4 +121,4 @@ def _is_cut(found: list[Piece]) -> bool:
 
 
 def _nothing() -> None:
-    """Nothing is to be done."""
+    """Task without work."""

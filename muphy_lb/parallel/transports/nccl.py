@@ -33,7 +33,7 @@ class Nccl:
         return tuple(self._bind_one(neighbours, *pair) for pair in zip(packings, plans, strict=True))
 
     def confirm(self):
-        """Nothing to check: NCCL delivers or reports an error."""
+        """Return at once: NCCL delivers or reports an error."""
 
     def _bind_one(self, neighbours, packing: Packing, plan) -> ExchangeTasks:
         outgoing = messages(packing.outgoing, plan.pack_start, self._backend)

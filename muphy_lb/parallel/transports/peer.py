@@ -2,8 +2,8 @@
 
 The GPUs of one machine access each other's memory (CUDA IPC). Pull writes into the neighbour's halo slots (where all
 neighbours are reached so), in place and push into a mailbox that the neighbour empties. There are two of either, for
-even and odd exchanges, so nobody has to ask whether the last message was read: who sends exchange k + 2 has the
-neighbour's message k + 1, which that neighbour sent behind its use of message k. Fields cross through mailboxes by
+even and odd exchanges, so no acknowledgement is needed that the last message was read: the sender of exchange k + 2 has
+the neighbour's message k + 1, which that neighbour sent behind its use of message k. Fields cross through mailboxes by
 exchanges that may follow themselves, within a step or after an even number of them (``Exchange.acknowledged``): a
 second flag says that a mailbox is empty, and who sends the next message waits for it. (Where a measurement repeats one
 without that flag, there is a barrier: ``Engine`` has it.) All tasks only enqueue work on the device, so that whole

@@ -133,7 +133,7 @@ class Transport(Protocol):
 
 
 def collectively(communicator, work, failures=TransportFailure):
-    """Return ``work()``; if it fails on any rank, raise on all: a rank that went on alone would wait for ever.
+    """Return ``work()``; if it fails on any rank, raise on all: a rank that continued alone would wait for ever.
     ``failures``: type of the exceptions that are failures. Raises AgreedFailure: on every rank, with the text of the
     lowest rank that has one."""
     result, failure = None, None

@@ -21,7 +21,7 @@ QUANTITIES = {OUTLET_AGE: "mean age of what leaves [s]"}
 
 GROWS = 0.05  # share of the ageing of all fluid that nothing takes away, from which an age is not steady
 BELOW_ZERO = 0.1  # ages below 0, over the mean age, beyond which an age is no age: ripples of sharp fronts stay below
-GOOD_PECLET = 10.0  # Peclet number of a voxel with which ripples are small
+GOOD_PECLET = 10.0  # cell Peclet number with which ripples are small
 
 
 class AgeMean(PeriodMeans):
@@ -73,7 +73,7 @@ class AgeMean(PeriodMeans):
         least_s, most_s = (view.units.steps_to_time(value) for value in (least, most))
         return (
             f"the age of the fluid goes from {least_s:.3g} to {most_s:.3g} s, after {view.time_s:.4g} s: its diffusion"
-            f" does not smooth what lies between the voxels (Peclet number of a voxel {peclet:.3g}); it is"
+            f" does not smooth what lies between the voxels (cell Peclet number {peclet:.3g}); it is"
             f" {GOOD_PECLET:g} with {remedy}, or with finer voxels",
         )
 

@@ -34,7 +34,7 @@ class Age(ScalarPhysics):
         super().__init__(scalar)
 
     def initial_fields(self, view) -> dict[str, np.ndarray]:
-        """All fluid has just entered, and gains half of its first step on arrival."""
+        """Initial age: all fluid has just entered, and gains half of its first step on arrival."""
         (scalar,) = self.scalars
         return scalar.carrier_start() | scalar.start(np.zeros(1), half_gain=np.zeros(1))
 

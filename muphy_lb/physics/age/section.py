@@ -21,7 +21,7 @@ class AgeSection(Section):
     def rules(cls, given):
         """The keys schmidt and diffusivity_m2_s exclude each other."""
         if given.keys() >= {"schmidt", "diffusivity_m2_s"}:
-            yield "has schmidt and diffusivity_m2_s; give one of both"
+            yield "has schmidt and diffusivity_m2_s; give one of the two"
 
 
 SECTION = AgeSection

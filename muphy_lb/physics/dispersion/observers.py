@@ -169,7 +169,7 @@ def _at_equal_intervals(steps: np.ndarray) -> np.ndarray:
 
 def _line(record: Mapping, row: Mapping) -> str:
     given = row["uncertainty_m2_s"]
-    to_come = "no uncertainty is known: it takes three looks" if given is None else f"+- {given:.2g}"
+    to_come = "the uncertainty is unknown: it takes three samples" if given is None else f"+- {given:.2g}"
     peclet = "" if row["peclet"] is None else f", Peclet number {row['peclet']:.4g}"
     unsettled = given is not None and given > UNSETTLED * abs(row["dispersion_m2_s"])
     remedy = "; not settled: give the run more steps" if unsettled else ""

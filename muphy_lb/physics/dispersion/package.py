@@ -35,8 +35,8 @@ class Dispersion(ScalarPhysics):
         refuse_half_precision(case, "[dispersion]")
         if header.openings:
             raise InputError(
-                "[dispersion] is a property of a flow in a periodic box, and the case has openings; leave one of both"
-                " out, or see how long a [[species]] stays (residence times)"
+                "[dispersion] is a property of a flow in a periodic box, and the case has openings; leave one of the"
+                " two out, or compute the residence times of a [[species]]"
             )
         section, self._axis = case.dispersion, AXES.index(case.dispersion.axis)
         dimension = lattice_named(case.lattice.name).dimension
@@ -66,7 +66,7 @@ class Dispersion(ScalarPhysics):
 
     @classmethod
     def count(cls, case) -> int:
-        """One for each diffusivity."""
+        """Number of scalars, one for each diffusivity."""
         return len(case.dispersion.diffusivities_m2_s)
 
     @classmethod

@@ -23,8 +23,8 @@ class DissolutionSection(Section):
     species: str
     """the species whose flux through the wall moves it"""
     role: Literal["reactant", "product"]
-    """reactant: what the wall takes up dissolves it, as an acid does; product: what it gives off, as a salt does, and
-    what it takes up makes it grow"""
+    """reactant: uptake at the wall dissolves it, as an acid does; product: it dissolves by release, as a salt does, and
+    grows by uptake"""
     molar_volume_m3: Positive
     """volume of solid [m3] for each unit m3 of the species (m3/mol, where its unit is mol/m3)"""
     end_s: Positive
@@ -46,7 +46,7 @@ class DissolutionSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One place."""
+        """Check that exactly one shape is given."""
         if ("centre_m" in given) != ("radius_m" in given):
             yield "has one of centre_m and radius_m; give both for a sphere"
         places = [key for key in ("centre_m", "box_m", "shares_file") if key in given]
@@ -67,7 +67,7 @@ def rules(given: Mapping) -> Iterator[str]:
         names = [str(each["name"]) for each in tables if "name" in each]
         if key in own and str(own[key]) not in names:
             remedy = did_you_mean(str(own[key]), names) if names else f"give one in {what}"
-            yield f"has {KEY}.{key} = {own[key]!r}, which is no entry of {what}; {remedy}"
+            yield f"has {KEY}.{key} = {own[key]!r}, which is not an entry of {what}; {remedy}"
             return
     species, wall = own.get("species"), own.get("wall")
     rates = next((each for each in walls if each.get("name") == wall), {})

@@ -107,7 +107,7 @@ def _refuse_what_breaks_balance(case) -> None:
         )
     if case.compute.precision == FP16.name:
         raise InputError(
-            "compute.precision is 'fp16' with [fluctuating]: thermal noise has no more than three digits in it;"
+            "compute.precision is 'fp16' with [fluctuating]: it stores thermal noise with no more than three digits;"
             " allowed: 'fp32', 'fp64'"
         )
     fluid = case.fluid

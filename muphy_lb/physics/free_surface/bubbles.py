@@ -65,7 +65,7 @@ def _join(first_of, nodes, beside, kind):
 
 @njit(cache=True)
 def _settle(first_of):
-    """Let every node know the first one of its component."""
+    """Set the first node of the component of every node."""
     for node in range(first_of.size):
         first_of[node] = first_of[first_of[node]]
 
@@ -124,7 +124,7 @@ class GasLaw:
     largest: float  #: largest deviation that a pressure may have
 
     def change(self, content: np.ndarray, volume: np.ndarray) -> np.ndarray:
-        """(k,) density of the pressure of gas less that of p_0, within what the lattice bears."""
+        """(k,) density of the pressure of gas less that of p_0, within the limits of the lattice."""
         ratio = content / np.maximum(volume, 1)
         change = self.absolute * (ratio**self.gamma - 1.0)
         return np.clip(change, -self.largest - self.deviation, self.largest - self.deviation)
@@ -147,12 +147,12 @@ class GasRegions:
 
     @property
     def volume_ahead(self) -> np.ndarray:
-        """(k,) volume after half the interval to the next measurement, if it goes on as before."""
+        """(k,) volume after half the interval to the next measurement, if it continues as before."""
         return np.maximum(self.volume + 0.5 * self.growth, 0.5 * self.volume)
 
 
 class OpenGas:
-    """Where gas keeps the pressure p_0: beside outlets, and in a box.
+    """Regions in which gas keeps the pressure p_0: beside outlets, and in a box.
 
     Args:
         section: the table ``[free_surface.bubbles]`` of the case.
@@ -234,7 +234,7 @@ class Bubbles(Action):
         return units.reference_pressure_pa + units.pascals_per_density(CS2) * deviation
 
     def is_limited(self) -> np.ndarray:
-        """(k,) whether the pressure of each region would be more, or less, than the lattice bears."""
+        """(k,) whether the pressure of each region would be beyond the limits of the lattice."""
         change = self.law.change(self.regions.content, self.regions.volume)
         return np.abs(self.law.deviation + change) >= self.law.largest * (1.0 - 1e-9)
 
@@ -287,7 +287,7 @@ class Bubbles(Action):
         return {**vars(self.regions), "dissolved": np.array([self.dissolved])}
 
     def restore(self, rank: RankArrays, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from them."""
+        """Continue from them."""
         found = dict(state)
         self.dissolved = int(found.pop("dissolved")[0])
         self._set(rank, GasRegions(**found))
@@ -381,7 +381,7 @@ def _per_old(parts: np.ndarray, count: int) -> np.ndarray:
 
 
 def shared(content: np.ndarray, parts: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """(count,) contents of new regions, and (k,) what is left of those of old ones that have no part in them.
+    """(count,) contents of new regions, and (k,) the remaining contents of old regions without a part in them.
 
     Args:
         content: (k,) of the old regions.

@@ -50,14 +50,14 @@ def is_liquid(cell):
 
 CELL, MASS, FILL = "cell", "liquid_mass", "fill"
 """Names of the fields: the cell; its mass of liquid, if it is interface; and the share of it that liquid fills. In a
-step that of a shore is the mass, over the weight of a link, that each dry neighbour bears for it."""
+step that of a shore is the mass, over the weight of a link, that each dry neighbour owes for it."""
 SUPPORT = "support"
-"""Name of the field: how far the stress below the surface of an interface cell bears the body force, up to
+"""Name of the field: share of the body force that the stress below the surface of an interface cell supports, up to
 ``SUPPORTED``: liquid at rest, and films, are supported, falling drops are not."""
 SUPPORTED = 6
 LAST_TENSION = "last_tension"
 """Name of the field, with surface tension: the density that it added to an interface cell in the step before; 0 if the
-cell is new, or if its neighbours told a range, whose end it holds within a step."""
+cell is new, or if its neighbours give only a range, whose end it holds within a step."""
 TENSION_AHEAD = "tension_ahead"
 """Name of the field, with surface tension: the density that it adds to an interface cell in this step."""
 HELD = "held"

@@ -1,10 +1,10 @@
 """Surface tension where the surface meets walls at a given contact angle, which is measured through the liquid.
 
 Away from walls, and at their edges, the curvature is that of :mod:`muphy_lb.physics.free_surface.capillarity`; where a
-face of a voxel is wall, that of :mod:`muphy_lb.physics.free_surface.heights` if columns tell it. In another such cell
-that the surface is not parallel to, the paraboloid has to have the slope of the contact angle where it meets the wall,
-as the height functions of Afkhami and Bussmann (Int. J. Numer. Methods Fluids 57, 453, 2008) have: a row of large
-weight in its normal equations. The curvature there tells how far the surface is from the contact angle, and its
+face of a voxel is wall, that of :mod:`muphy_lb.physics.free_surface.heights` if columns determine it. In another such
+cell that the surface is not parallel to, the paraboloid has to have the slope of the contact angle where it meets the
+wall, as the height functions of Afkhami and Bussmann (Int. J. Numer. Methods Fluids 57, 453, 2008) have: a row of large
+weight in its normal equations. The curvature there measures how far the surface is from the contact angle, and its
 pressure drives it there.
 
 The plane of such a cell is the one below which the cell *and its neighbours along the wall* hold the liquid that they
@@ -235,7 +235,7 @@ def _at_wall(facing, sine, own, cosine, to_wall):
 
 def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     """(2, m) least and largest mean curvature at interface cells n, whose neighbours are (Q - 1, m), the same unless
-    neighbours do not tell it: the specification."""
+    neighbours do not determine it: the specification."""
     found = np.tile(curvature_away_from_walls(neighbours, n, lattice, parameters), (2, 1))
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
     wall = into_wall(n, parameters)

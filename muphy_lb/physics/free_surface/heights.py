@@ -22,7 +22,7 @@ the same rise, and none is corrected.
 A steep surface crosses more than three voxels of a column. Of one that they cut, the height is that of a plane that
 leaves as much within them. Where they hold all but nothing, or nearly everything, of a column beside, its surface lies
 somewhere beyond them, and the curvature within a range: in it the surface has the pressure of the liquid, so that it
-drives nothing that other cells of the column, which tell, do not.
+drives nothing that other cells of the column, which have a curvature, do not.
 """
 
 import math
@@ -37,7 +37,7 @@ from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, W
 
 ROUGH = 0.1  # by how much a voxel of a column may be fuller than the one below it
 LEAST_SINE = 0.45  # of the contact angle, from which on columns along walls hold the surface
-LEAST_CUT = 0.2  # volume of a column within its three voxels that tells how far beyond them the surface goes on
+LEAST_CUT = 0.2  # volume of a column within its three voxels from which the extent of the surface beyond them is known
 FACING = 0.5  # least component of the normal of the wall towards a column that may lie beyond them
 UPRIGHT = 0.1  # largest component of the normal of the wall along a column
 ROUNDS = 3  # of finding heights of columns that the three voxels cut from slopes, and slopes from heights
@@ -65,7 +65,7 @@ def columns(lattice) -> tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int,
 
 def curvature_by_heights(neighbours, n, lattice, parameters) -> tuple[np.ndarray, np.ndarray]:
     """(2, m) least and largest mean curvature at interface cells n, whose neighbours are (Q - 1, m), and (m,) whether
-    heights tell them."""
+    heights determine them."""
     cell, cosine = parameters[CELL][neighbours], parameters[COS_ANGLE]
     shares = np.where(cell & LIQUID, 1.0, np.where(cell & INTERFACE, parameters[FILL][neighbours].astype(float), 0.0))
     own, normal = parameters[FILL][n].astype(float), surface_normal(neighbours, n, lattice, parameters)[0]

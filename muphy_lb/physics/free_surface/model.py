@@ -176,7 +176,7 @@ def free_surface(
 
 
 def _filled(gas_deviation: float, bubbles: Bubbles | None) -> PartlyFilled:
-    """How much of a cell is liquid, and the pressure of the gas in it."""
+    """Filled share of a cell, and the pressure of its gas."""
 
     def of_one_pressure(cell, share):
         return share_of_liquid(cell, share), np.full(cell.shape, gas_deviation)
@@ -195,7 +195,7 @@ def _surface(mask: int) -> Where:
 
 
 def _conversion(force: Operator, force_parameters, has_bubbles: bool, columns) -> tuple[Stage, ...]:
-    """The stages behind the collision. ``columns``: what those at walls need, with a contact angle."""
+    """The stages after the collision. ``columns``: parameters of columns at walls, with a contact angle."""
     moments = with_stress(AFTER_COLLISION, COMPRESSIBLE, force)
     given, reads, bared = {**OWN, BUBBLE: FieldValue(BUBBLE)}, (CELLS, BUBBLES), _surface(BARED)
     inherit = Stage("inherit", (INHERIT,), given, reads, (BUBBLE,), bared)

@@ -82,7 +82,7 @@ class SurfaceSeries(SeriesObserver):
         return [float(mass) * units.spacing_m**3, *energies, *map(float, bounds.T.ravel()), *areas, largest_m_s]
 
     def state(self) -> dict | None:
-        """Where liquid has ever been beside walls."""
+        """Nodes beside walls that liquid has wetted at any time."""
         return None if self._wetting.ever is None else {EVER: self._wetting.ever}
 
     def restore(self, state: dict) -> None:
@@ -155,7 +155,7 @@ class BubbleSeries(SeriesObserver):
         return list(COLUMNS)
 
     def rows(self) -> Iterable[Sequence[float]] | None:
-        """One for each region."""
+        """A row for each region of gas."""
         view, centres_m = self._view, self._centres_m()
         if centres_m is None:
             return None
@@ -166,7 +166,7 @@ class BubbleSeries(SeriesObserver):
         return np.array(columns, dtype=float).T.tolist()
 
     def finish(self) -> dict | None:
-        """How many regions of gas there are, and what became of the gas."""
+        """Number of regions of gas at the end, and the history of their gas."""
         regions, volume_m3 = self._bubbles.regions, self._view.units.spacing_m**3
         is_closed = ~regions.is_open
         return {
@@ -183,7 +183,7 @@ class BubbleSeries(SeriesObserver):
         record = summary[self.name]
         text = f"bubbles: {record['count']:,} of {record['volume_m3']:.4g} m3, and {record['open_count']:,} open"
         if record["at_limit_count"]:
-            text += f"; {record['at_limit_count']:,} with a pressure that the lattice does not bear"
+            text += f"; {record['at_limit_count']:,} with a pressure beyond the limit of the lattice"
         return [text]
 
     def section(self, summary: Mapping) -> ReportPart:

@@ -112,19 +112,19 @@ class FreeSurface(Physics):
         return BYTES_OF_CELL + n_reals * real + of_bubbles + (lattice.q - 1) * BYTES_PER_DIRECTION
 
     def _reach(self) -> str:
-        """Where there are voxels, as text."""
+        """Extent of the voxels, as text."""
         low = np.asarray(self._header.origin_m) - 0.5 * self._header.spacing_m
         high = low + np.array(self._header.shape[::-1]) * self._header.spacing_m
         ends = (", ".join(f"{x:.4g}" for x in corner) for corner in (low, high))
         return "the box of voxels is ({}) to ({}) m, and some of them may be solid".format(*ends)
 
     def _shorter(self, deviation: float) -> str:
-        """The longest time step with which a deviation of the density, which goes with its square, is allowed."""
+        """Largest time step at which a deviation of the density, which scales with its square, is allowed."""
         longest_s = self._units.time_step_s * float(np.sqrt(LARGEST_DEVIATION / deviation))
         return f"lattice.time_step_s = {0.99 * longest_s:.3g}"
 
     def _bubbles(self, case, gas: SpheresRegion | None) -> Bubbles | None:
-        """The bubbles that the case asks for; ``gas``: the spheres among them."""
+        """The bubbles of the case; ``gas``: the spheres among them."""
         section = case.free_surface.bubbles
         if section is None:
             return None
@@ -135,7 +135,8 @@ class FreeSurface(Physics):
         return Bubbles(law, section, OpenGas(section, self._header), real, n_nodes, self._is_hydrostatic, spheres)
 
     def _sphere(self, number: int, section, gas: SpheresRegion) -> GasSphere:
-        """A sphere of gas with its pressure at the start. Raises InputError: the lattice does not bear it."""
+        """A sphere of gas with its pressure at the start. Raises InputError: the pressure is beyond the limits of the
+        lattice."""
         centre, radius, change = gas.centres[number], float(gas.radii[number]), None
         if section.pressure_pa is not None:
             beyond_pa = section.pressure_pa - self._case.free_surface.bubbles.pressure_pa
@@ -214,7 +215,7 @@ class FreeSurface(Physics):
         return initial_fields(cell, filled, self.initial_flow(view)[0])
 
     def describe(self) -> str:
-        """Gas pressure, surface tension, and what a fall through the height of the liquid comes to, as text."""
+        """Gas pressure, surface tension, and speed of a fall through the height of the liquid, as text."""
         tension = f", surface tension {self.tension:.4g} in lattice units" if self.tension else ""
         text = f"free surface: gas at density {1.0 + self.gas_deviation:.6g}{tension}"
         if self.contact_angle_deg is not None:
@@ -230,14 +231,14 @@ class FreeSurface(Physics):
         )
 
     def warnings(self) -> tuple[str, ...]:
-        """Surface tension that the collision does not keep stable at this viscosity, falls that are too fast for the
-        lattice or not resolved by its voxels, and liquid that leaves no gas."""
+        """Warnings of surface tension that is unstable with the collision at this viscosity, of falls that are too fast
+        for the lattice or not resolved by its voxels, and of liquid that leaves no gas."""
         falls = fall_warnings(self._case, self._units, self._fall_speed)
         full = (NO_GAS,) if self._has_no_gas else ()
         return (*full, *tension_warnings(self._case, self.tension / self._viscosity**2), *falls)
 
     def sight(self):
-        """Upright against gravity, through the first gauge."""
+        """View with gravity pointing down, through the first gauge."""
         if self._up is None:
             return None
         from muphy_lb.output.pictures.cut import Sight
@@ -263,7 +264,7 @@ class FreeSurface(Physics):
 
 
 def _refuse(case, header: GeometryHeader) -> None:
-    """Raise InputError for what a free surface does not go with."""
+    """Raise InputError for settings that cannot be combined with a free surface."""
     if streaming_named(case.compute.streaming).stores_before_collision:
         raise InputError(
             f"compute.streaming is {case.compute.streaming!r} with [free_surface], which changes populations between"

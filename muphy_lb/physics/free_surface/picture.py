@@ -1,4 +1,4 @@
-"""Pictures of the liquid: ``surface.png`` at the end, and ``frames/surface_STEP.png`` while the run goes on. They show
+"""Pictures of the liquid: ``surface.png`` at the end, and ``frames/surface_STEP.png`` while the run runs. They show
 its body, shaded and coloured by the speed, between the outlines of the walls; in two dimensions where it is."""
 
 import os
@@ -255,7 +255,7 @@ class SurfacePicture(Observer):
             self._frames = agreed_on_root(view.communicator, lambda: Frames(view, folder, "surface", resume_step))
 
     def forget(self) -> None:
-        """Draw the present step anew."""
+        """Draw the present step again."""
         self._liquid.forget()
 
     def act(self) -> None:

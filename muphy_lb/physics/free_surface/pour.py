@@ -56,7 +56,7 @@ def add_block(simulation, low_m: Sequence[float], high_m: Sequence[float]):
     numbers = [number for each in given for number in each]
     are_corners = list(map(len, given)) == [3, 3] and all(isinstance(x, Real) and isfinite(x) for x in numbers)
     if not are_corners or any(a >= b for a, b in zip(*given, strict=True)):
-        raise InputError(f"add_block: {shown(given)} are no lowest and highest corner (x, y, z)")
+        raise InputError(f"add_block: {shown(given)} are not a lowest and a highest corner (x, y, z)")
     header = simulation.header
     low, high = ((np.array(each, dtype=float) - header.origin_m) / header.spacing_m for each in given)
     region = BoxRegion(np.zeros(3), low, high)
@@ -72,7 +72,7 @@ def _added(simulation, region: Region, nothing: str) -> float:
         raise InputError(f"{what}: the gas is compressed (free_surface.bubbles), and new liquid may divide a bubble")
     record, before = simulation.state.record(), simulation.communicator.total(simulation.engine.totals().mass)
     fields, populations = dict(record.fields), np.array(record.populations)
-    cell = np.where(is_liquid(fields[CELL]), LIQUID, fields[CELL])  # a step marks anew those beside dry cells
+    cell = np.where(is_liquid(fields[CELL]), LIQUID, fields[CELL])  # a step marks again those beside dry cells
     filled = np.where(cell == LIQUID, 1.0, fields[FILL])
     share = InitialLiquid([region], simulation.header).share(simulation.domain)
     total = np.where(cell == LIQUID, 1.0, np.maximum(np.where(cell == INTERFACE, filled, 0.0), share))
@@ -118,7 +118,7 @@ def _region(simulation, centre_m, radius_m: float, velocity_m_s) -> SpheresRegio
     given = [list(each) if np.iterable(each) else [each] for each in (centre_m, (radius_m,), velocity_m_s)]
     numbers = [number for each in given for number in each]
     if [len(each) for each in given] != [3, 1, 3] or not all(isinstance(x, Real) and isfinite(x) for x in numbers):
-        raise InputError(f"add_drop: {shown(given)} are no place (x, y, z), radius and velocity (x, y, z)")
+        raise InputError(f"add_drop: {shown(given)} are not a position (x, y, z), radius and velocity (x, y, z)")
     header, (place_m, _, speed_m_s) = simulation.header, given
     if radius_m < header.spacing_m:
         raise InputError(f"add_drop: the radius is {radius_m:g} m; allowed: from a voxel, {header.spacing_m:g} m, on")

@@ -56,7 +56,7 @@ class LiquidSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One shape."""
+        """Check that exactly one shape is given."""
         yield from exactly_one(given, "box_m", "centre_m", "spheres_file", "level_m", "image_file")
         if "radius_m" in given and not given.keys() & {"centre_m", "spheres_file"}:
             yield "has a radius_m and neither centre_m nor spheres_file; give the centre of the sphere"
@@ -104,8 +104,8 @@ class BubblesSection(Section):
     spheres: Annotated[tuple[SphereSection, ...], Field(strict=False)] = ()
     """spheres of gas in the liquid at the start, each in a table [[free_surface.bubbles.spheres]]"""
     pressure_every_steps: PositiveInt = 1
-    """steps between two measurements of the volumes; more are faster, but must be few beside the time in which a bubble
-    swells and shrinks by itself"""
+    """steps between two measurements of the volumes; larger values are faster, but must be small compared with the
+    period of a bubble's oscillation"""
     regions_every_steps: PositiveInt = 16
     """steps between two searches for regions that have merged or split; a multiple of pressure_every_steps"""
 

@@ -5,9 +5,9 @@ The shortest waves of a surface, of two voxels, swing by its tension with omega^
 with 2 nu pi^2 / dx^2 (Lamb, Hydrodynamics, sections 266, 348). The square of the ratio of both is La / (4 pi) with the
 Laplace number of a voxel La = sigma dx / (rho nu^2), which the time step does not change. Collisions that relax odd
 moments with a rate of their own, trt and mrt, hardly relax them at a small viscosity, so that what a splash leaves in
-these waves grows. A dam of 32 x 40 voxels on D2Q9 that breaks with trt goes on at La = 100 and ends in NaN at La = 300,
-at all relaxation times from 0.504 to 0.536, with or without bounds for the curvature. A dam of 16 x 20 x 12 voxels on
-D3Q19 ends so at La = 10, not at 3, with a relaxation time of 0.504, at 1000 also with an eddy viscosity. With the
+these waves grows. A dam of 32 x 40 voxels on D2Q9 that breaks with trt continues at La = 100 and ends in NaN at La =
+300, at all relaxation times from 0.504 to 0.536, with or without bounds for the curvature. A dam of 16 x 20 x 12 voxels
+on D3Q19 ends so at La = 10, not at 3, with a relaxation time of 0.504, at 1000 also with an eddy viscosity. With the
 collisions named here both stay finite, the former up to La = 10,000.
 """
 
@@ -52,7 +52,7 @@ def fall_warnings(case, units: Units, speed: float) -> Iterator[str]:
     cell_reynolds = speed / units.viscosity_to_lattice(case.fluid.viscosity_m2_s)
     if cell_reynolds > MAX_CELL_REYNOLDS and case.lattice.smagorinsky is None:
         yield (
-            "the liquid is not resolved: the Reynolds number of a voxel, with the speed of a fall through the height of"
+            "the liquid is not resolved: the cell Reynolds number, with the speed of a fall through the height of"
             f" the liquid, is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}; {resolving(case, units, cell_reynolds)}"
         )
 

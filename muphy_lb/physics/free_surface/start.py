@@ -60,7 +60,7 @@ class Region:
 
 @dataclass(frozen=True)
 class BoxRegion(Region):
-    """All between two corners (3,)."""
+    """The box between two corners (3,)."""
 
     low: np.ndarray
     high: np.ndarray
@@ -71,18 +71,18 @@ class BoxRegion(Region):
         return np.maximum(np.maximum(*beyond[:2]), beyond[2])
 
     def depth(self, place, up):
-        """Below the highest corner."""
+        """Depth below the highest corner."""
         return self.span(up)[1] - _along(place, up)
 
     def span(self, up):
-        """Of the corners."""
+        """Lowest and highest corner along ``up``."""
         ends = self.low * up, self.high * up
         return float(np.minimum(*ends).sum()), float(np.maximum(*ends).sum())
 
 
 @dataclass(frozen=True)
 class SpheresRegion(Region):
-    """All within some spheres: their centres (k, 3) and radii (k,)."""
+    """A union of spheres: their centres (k, 3) and radii (k,)."""
 
     centres: np.ndarray
     radii: np.ndarray
@@ -92,7 +92,7 @@ class SpheresRegion(Region):
         return self._nearest(place)[0]
 
     def depth(self, place, up):
-        """None: drops fall freely."""
+        """Depth 0: drops fall freely."""
         return np.zeros(len(place))
 
     def curvature(self, place, dimension):
@@ -100,7 +100,7 @@ class SpheresRegion(Region):
         return (dimension - 1) / 2.0 / self._nearest(place)[1]
 
     def span(self, up):
-        """From the lowest point to the highest."""
+        """Lowest and highest point of the spheres along ``up``."""
         middle = self.centres @ up
         return float((middle - self.radii).min()), float((middle + self.radii).max())
 
@@ -122,13 +122,13 @@ class SpheresRegion(Region):
 
 
 def sphere_region(velocity: np.ndarray, centre: np.ndarray, radius: float) -> SpheresRegion:
-    """All within one sphere around ``centre`` (3,)."""
+    """A sphere around ``centre`` (3,)."""
     return SpheresRegion(velocity, centre[None], np.array([radius]))
 
 
 @dataclass(frozen=True)
 class LevelRegion(Region):
-    """All below a height along ``up`` (3,)."""
+    """The half space below a height along ``up`` (3,)."""
 
     height: float
     up: np.ndarray
@@ -138,11 +138,11 @@ class LevelRegion(Region):
         return _along(place, self.up) - self.height
 
     def depth(self, place, up):
-        """Depth of liquid at rest with the same pressure: the weight along the plane moves a film and presses not."""
+        """Depth of liquid at rest with the same pressure: the weight along the plane moves a film without pressure."""
         return (self.height - _along(place, self.up)) * self._along(up)
 
     def span(self, up):
-        """All below the level; without bounds if that is no level of gravity."""
+        """Range below the level; unbounded if the level is not normal to gravity."""
         return -np.inf, self.height if self._along(up) == 1.0 else np.inf
 
     def _along(self, up: np.ndarray) -> float:
@@ -166,15 +166,15 @@ class ImageRegion(Region):
         return self.shares[z, y, x].astype(float)
 
     def holds(self, place):
-        """Where the share is not 0."""
+        """Voxels whose share is not 0."""
         return self.share(place) > 0.0
 
     def depth(self, place, up):
-        """Below the highest voxel with liquid."""
+        """Depth below the highest voxel with liquid."""
         return self.span(up)[1] - _along(place, up)
 
     def span(self, up):
-        """Of the voxels with liquid."""
+        """Lowest and highest voxel with liquid along ``up``."""
         height = np.argwhere(self.shares)[:, ::-1] @ up
         return (float(height.min()), float(height.max())) if height.size else (0.0, 0.0)
 
@@ -230,7 +230,7 @@ class InitialLiquid:
         return (((place == 0) | (place == size - 1)) & is_periodic).any(axis=1)
 
     def n_wet(self, domain: LocalDomain) -> list[int]:
-        """For each region, how many nodes of a rank may have liquid of it in them."""
+        """Number of nodes of a rank that each region may wet."""
         return [int(self._at(domain.voxel, region.holds).sum()) for region in self._regions]
 
     def depth(self, domain: LocalDomain, up: np.ndarray) -> np.ndarray:
@@ -340,7 +340,7 @@ class LiquidRegions:
         return [self._region(section) for section in self._case.free_surface.liquid]
 
     def fill_all(self) -> bool:
-        """Whether a box or level holds the whole geometry, so that no gas is left."""
+        """Whether a box or level contains the whole geometry, so that no gas is left."""
         corners = np.array([corner for corner in product(*zip(*self._ends(), strict=True))])
         convex = (region for region in self.all() if isinstance(region, BoxRegion | LevelRegion))
         return self.gas() is None and any((region.distance(corners) <= 0.0).all() for region in convex)
@@ -378,7 +378,7 @@ class LiquidRegions:
         return np.full(3, -0.5), np.array(self._header.shape[::-1]) - 0.5
 
     def _box(self, velocity: np.ndarray, low: np.ndarray, high: np.ndarray) -> BoxRegion:
-        """The intersection of a box with the geometry, which decides how deep it is; without one, the box."""
+        """Intersection of a box with the geometry, which determines its depth; the box if they do not intersect."""
         first, last = self._ends()
         if (low < last).all() and (high > first).all():
             low, high = np.maximum(low, first), np.minimum(high, last)

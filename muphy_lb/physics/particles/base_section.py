@@ -30,7 +30,7 @@ class PlaneSection(Section):
     point_m: Vector
     """a point (x, y, z) [m] of the plane"""
     normal: Vector
-    """direction (x, y, z), of any length, in which crossings count; those against it are taken off"""
+    """direction (x, y, z), of any length, in which crossings count; those against it are subtracted"""
 
     @classmethod
     def rules(cls, given):

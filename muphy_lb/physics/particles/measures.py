@@ -1,5 +1,5 @@
 """Observables of particles, computed from arrays, and planes through which particles are counted. Positions are
-unwrapped: a particle that leaves a periodic box goes on beyond it. Quantities are in SI units; every formula holds in
+unwrapped: a particle that leaves a periodic box continues beyond it. Quantities are in SI units; every formula holds in
 any other consistent set, but for :func:`temperature`, which contains Boltzmann's constant."""
 
 from collections.abc import Sequence
@@ -313,6 +313,6 @@ def _period_m(key: str, plane: PlaneSection, normal: np.ndarray, header: Geometr
 
 
 def told(counts: Sequence[int], names: Sequence[str]) -> str:
-    """The numbers of a row, as an addition to a line of text."""
+    """Counts with their names, as text for a closing line."""
     pairs = zip(counts, names, strict=True)
     return "".join(f", {n:,} net through {name.removesuffix('_crossed')}" for n, name in pairs)

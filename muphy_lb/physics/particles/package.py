@@ -55,7 +55,7 @@ class Particles(Physics):
         return flow
 
     def initial_particles(self, view):
-        """Where each species starts."""
+        """Initial positions of each species."""
         return {species.name: species.initial(view) for species in self.species}
 
     def describe(self) -> str:

@@ -35,7 +35,7 @@ class Region(NamedTuple):
         return self.permeability_m2[1] / (self.n_nodes ** (1.0 / self.dimension) * self.spacing_m) ** 2
 
     def record(self) -> dict:
-        """All of it by name, for files."""
+        """All numbers by name, for files."""
         least_m2, most_m2 = self.permeability_m2
         own = {"nodes": self.n_nodes, "least_permeability_m2": least_m2, "permeability_m2": most_m2}
         return own | {"darcy_number": self.darcy_number, "brinkman_layer_voxels": self.layers_voxels[0]}
@@ -49,7 +49,7 @@ def _range(low: float, high: float) -> str:
 
 
 class PorousRecord(Observer):
-    """Tells every part at the end. ``told``: what is known of each of them beforehand."""
+    """Reports every part at the end. ``told``: what is known of each beforehand."""
 
     name = KEY
 

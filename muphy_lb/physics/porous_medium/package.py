@@ -22,7 +22,7 @@ from muphy_lb.physics.porous_medium.regions import Place, Regions
 from muphy_lb.physics.porous_medium.section import FIELD, KEY
 
 INERTIA, LEAST_ODD_RATE = 1.0, 1.0
-"""Reynolds number of a voxel from which on the rate of odd moments is at least so large."""
+"""cell Reynolds number from which on the rate of odd moments is at least so large."""
 
 
 class PorousMedium(Physics):
@@ -30,7 +30,7 @@ class PorousMedium(Physics):
 
     name = KEY
     excludes = frozenset({"fluctuating", "particles", "free_surface", "two_fluid", "dissipation"})
-    goes_on_in_frozen_flow = True  # what the flow carries goes on with the velocity in the medium
+    goes_on_in_frozen_flow = True  # what the flow carries continues with the velocity in the medium
 
     def __init__(self, case, header: GeometryHeader, units: Units):
         _refuse(case)

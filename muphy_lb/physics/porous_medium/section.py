@@ -43,7 +43,7 @@ class PorousSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One permeability, one shape."""
+        """Check that one permeability and one shape are given."""
         yield from exactly_one(given, "permeability_m2", "porosity", "permeability_file")
         shapes = [key for key in PLACES if key in given]
         if len(shapes) > 1:

@@ -27,7 +27,7 @@ BEYOND = 0.05
 """Distance of a value from the range that a species cannot leave, over that range, beyond which a result is doubtful:
 ripples of sharp fronts, and the divergence of the velocity as the species meets it beside stairs of voxels."""
 STAYS = 0.02  # share of what enters that stays, or of what leaves that was there, from which a species is not steady
-GOOD_PECLET = 1.0  # Peclet number of a voxel with which both are small
+GOOD_PECLET = 1.0  # cell Peclet number with which both are small
 
 
 class SpeciesTold:
@@ -73,7 +73,8 @@ class SpeciesTold:
 
     @property
     def columns_of_outlets(self) -> dict[str, tuple[str, str]]:
-        """By outlet, the names of the mean of what leaves and of the rate at which the species enters."""
+        """For each outlet, the names of the columns of the mean outflow value and of the rate at which the species
+        enters."""
         first = len(self._outlets.columns) + len(self.walls)
         rates = dict(zip(self.openings, self.columns[first:], strict=False))
         return {name: (mean, rates[name]) for name, mean in zip(self.outlets, self.columns, strict=False)}
@@ -144,7 +145,7 @@ class SpeciesTold:
 
     def transfer(self, fluxes_si: Mapping[str, float]) -> dict[str, dict]:
         """For each wall, from what enters through it: its area, the mean flux over it, the mean value at it where the
-        condition tells this, and the Sherwood number, flux times length over diffusivity and the difference between
+        condition gives this, and the Sherwood number, flux times length over diffusivity and the difference between
         that value and the mean of the fluid by speed; on rank 0, collective."""
         view, spacing_m = self._view, self._view.units.spacing_m
         values, velocity = view.model_field(self.scalar.name), view.velocity_m_s()
@@ -284,7 +285,7 @@ class SpeciesRecord(Observer):
         section = next(each for each in view.case.species if each.name == scalar.name)
         remedy = setting_of(section, f"species.{scalar.name}", smoother_m2_s, view.case.fluid.viscosity_m2_s)
         return (
-            f"{told}: its diffusion does not smooth what lies between voxels (Peclet number of a voxel"
+            f"{told}: its diffusion does not smooth what lies between voxels (cell Peclet number"
             f" {max_speed / scalar.diffusivity:.3g}); it is {GOOD_PECLET:g} with {remedy}, or with finer voxels"
         )
 

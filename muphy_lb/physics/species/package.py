@@ -75,7 +75,7 @@ def set_species(simulation: SettableFlow, name: str, values) -> None:
     physics: Any = next(each for each in simulation.physics if each.name == NAME)
     names = [each.name for each in physics.scalars]
     if name not in names:
-        raise InputError(f"set_species got {name!r}, which is no species; {did_you_mean(name, names)}")
+        raise InputError(f"set_species got {name!r}, which is not a species; {did_you_mean(name, names)}")
     given = simulation.scattered("set_species", values, 1)[0]
     now = [given if other == name else simulation.local_field(other) for other in names]
     physics.refuse_unfit(simulation, now, simulation.stride)
@@ -148,7 +148,7 @@ class Species(ScalarPhysics):
 
     @classmethod
     def count(cls, case) -> int:
-        """One for each table."""
+        """Number of species."""
         return len(case.species)
 
     def extend(self, flow: Flow) -> Flow:
@@ -171,19 +171,19 @@ class Species(ScalarPhysics):
         return reactions, parts_of_step(reactions.laws, self._scales, reactions.time_step_s)
 
     def longest_stride(self, max_speed: float) -> float:
-        """As of all scalars; reactions change little, and waveforms, in one step."""
+        """Longest step of a frozen flow, within which also reactions and waveforms change little."""
         laws = self._reactions.laws if self._reactions else ()
         stiffest = rate_of_change(laws, self._scales) * self._units.time_step_s
         of_courses = self._longest_step_s / self._units.time_step_s
         return min(super().longest_stride(max_speed), SMALL_DECAY / max(stiffest, TINY), of_courses)
 
     def restarted_at_rest(self, view) -> dict[str, np.ndarray]:
-        """As of all scalars, with reactions."""
+        """Fields of a restart without gradients, with reactions."""
         now = [view.local_field(each.name) for each in self.scalars]
         return self.started(now, carrier=self.carrier_of(view), stride=view.stride)
 
     def initial_fields(self, view) -> dict[str, np.ndarray]:
-        """Each species with its initial values."""
+        """Initial fields of each species."""
         starts: list[np.ndarray] = []
         for section in view.case.species:
             values = np.full(1, section.initial)

@@ -52,7 +52,7 @@ def read_law(key: str, text: str, species: Sequence[str], constants: Mapping[str
         tree = ast.parse(text.strip(), mode="eval").body
         return RateLaw(key, text, _Reader(key, text, species, constants).visit(tree))
     except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError) as error:
-        raise InputError(f"{key} = {cut(text)!r} is no expression ({error}); write it like '-k * a * b'") from error
+        raise InputError(f"{key} = {cut(text)!r} is not an expression ({error}); write it like '-k * a * b'") from error
 
 
 class _Reader(ast.NodeTransformer):
@@ -113,7 +113,7 @@ class _Reader(ast.NodeTransformer):
         known = [*self._species, *self._constants, *FUNCTIONS]
         hyphens = "; a name with - cannot stand in a law" if any("-" in name for name in known) else ""
         remedy = did_you_mean(node.id, known) + hyphens
-        raise InputError(f"{self._about} names {node.id!r}, no species and no constant; {remedy}")
+        raise InputError(f"{self._about} names {node.id!r}, which is neither a species nor a constant; {remedy}")
 
     def visit_Call(self, node):
         """Functions."""

@@ -57,7 +57,7 @@ def parts_of_step(laws: Sequence[RateLaw], scales: Sequence[float], time_step_s:
 def refuse_stiff(
     laws: Sequence[RateLaw], values: Sequence[float] | np.ndarray, n_parts: int, time_step_s: float
 ) -> None:
-    """Refuse values of all species that the case does not tell, from a file or a user, where its parts of a step do
+    """Refuse values of all species that are not in the case, from a file or a user, where its parts of a step do
     not follow the laws. Raises InputError: they do not."""
     stiffest, key = _stiffest(laws, values, time_step_s)
     if stiffest > COARSE * n_parts:

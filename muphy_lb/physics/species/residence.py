@@ -27,7 +27,9 @@ from muphy_lb.physics.species.section import RESIDENCE_FILE, SpeciesSection
 
 ALL = "all outlets"
 WHOLE = 0.995  # share that must have left for the moments to be those of all
-STEADY = 0.03  # by which what enters may differ from what the flow at the end would bring, without a word
+STEADY = (
+    0.03  # largest difference, without a warning, between what has entered and what the flow at the end would bring
+)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class BolusSection(Section):
     start_s: NotNegative = 0.0
     """time [s] at which it begins"""
     length_s: Positive | None = None
-    """how long it lasts [s]; without it for good, a step"""
+    """duration [s]; without it unlimited, a step"""
     file: str | None = None
     """CSV table instead, relative to the folder of the case file: a line of headings, then time [s], factor; straight
     between the rows, as in the first and last before and behind them"""
@@ -37,7 +37,7 @@ class BolusSection(Section):
     def rules(cls, given):
         """A table or a time."""
         if "file" in given and (given.get("start_s") or "length_s" in given):
-            yield "has a file and start_s or length_s; give one of both"
+            yield "has a file and start_s or length_s; give one of the two"
 
 
 class SpeciesSection(Section):
@@ -56,15 +56,15 @@ class SpeciesSection(Section):
     initial_file: str | None = None
     """value at every node at the start instead, a field of the species' name as in initial.velocity_file"""
     decay_per_s: NotNegative = 0.0
-    """share that decays [1/s]"""
+    """rate of decay [1/s]"""
     production: float = 0.0
-    """gain everywhere [unit/s]"""
+    """uniform source [unit/s]"""
     length_m: Positive | None = None
     """length [m] of the Sherwood numbers of walls"""
     waveform: WaveformSection | None = None
     """factor of its values at openings over time, which repeats itself"""
     bolus: BolusSection | None = None
-    """when it enters, if not all the time"""
+    """time at which it enters, if not always"""
     rate: str | None = None
     """rate law [unit/s]: numbers, names of species and of rates, + - * / **, exp, sqrt, min, max"""
     rates: dict[str, float] = {}
@@ -99,7 +99,7 @@ class OpeningKeys(Section):
         """One condition for each species."""
         held, brought = (given_values(given.get(key)).keys() for key in ("species", "species_inflow"))
         for name in sorted(held & brought):
-            yield f"has {name} in species and species_inflow; give one of both"
+            yield f"has {name} in species and species_inflow; give one of the two"
         yield from super().rules(given)
 
 
@@ -126,10 +126,10 @@ class WallKeys(Section):
         for name in sorted(saturating - taken):
             yield f"has {name} in species_saturation and not in species_uptake_m_s, the rate that saturates; give both"
         for name in sorted(saturating & given_values(given.get("species")).keys()):
-            yield f"has {name} in species_saturation and species, its value beyond the wall; give one of both"
+            yield f"has {name} in species_saturation and species, its value beyond the wall; give one of the two"
         for key in ("species", "species_uptake_m_s"):
             for name in sorted(flux & given_values(given.get(key)).keys()):
-                yield f"has {name} in {key} and species_flux; give one of both"
+                yield f"has {name} in {key} and species_flux; give one of the two"
         yield from super().rules(given)
 
 
@@ -142,7 +142,7 @@ def rules(given: Mapping) -> Iterator[str]:
         named = {name: key for key in KEYS for name in given_values(table.get(key))}
         for name in named.keys() - set(known):
             remedy = did_you_mean(name, known) if known else "give [[species]] with that name"
-            yield f"has {name!r} in {named[name]} of {kind}.{table.get('name')}, which is no species; {remedy}"
+            yield f"has {name!r} in {named[name]} of {kind}.{table.get('name')}, which is not a species; {remedy}"
     entering = {
         name for kind, table in tables if kind == "openings" for key in KEYS for name in given_values(table.get(key))
     }

@@ -1,4 +1,4 @@
-"""A picture of the temperature of a thermal flow on its most telling cut, with isotherms."""
+"""A picture of the temperature of a thermal flow on its most informative cut, with isotherms."""
 
 import os
 

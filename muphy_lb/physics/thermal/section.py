@@ -36,9 +36,9 @@ class ThermalSection(Section):
     length_m: Positive | None = None
     """length [m] of Rayleigh and Nusselt numbers"""
     energy_coupling: float = 0.0
-    """share that the equilibrium energy has of the temperature over the largest difference of walls (TheLMA: 1)"""
+    """share of the temperature, over the largest difference of walls, in the equilibrium energy (TheLMA: 1)"""
     method: Annotated[str, OneOf("muphy_lb.physics.thermal.model", "METHODS")] = "finite-differences"
-    """how the temperature advances: faster, or so that what enters is exactly what is gained"""
+    """scheme for the temperature: finite differences are faster, populations conserve heat exactly"""
 
     @classmethod
     def rules(cls, given):
@@ -77,7 +77,7 @@ class WallKeys(Section):
     def rules(cls, given):
         """One thermal condition; a wall that conducts rests and does not slip."""
         if len(given.keys() & {"temperature_k", "temperature_gradient_k_m"}) == 2:
-            yield "has temperature_k and temperature_gradient_k_m; give one of both"
+            yield "has temperature_k and temperature_gradient_k_m; give one of the two"
         conducts = given.keys() & {"conductivity_ratio", "thickness_m"}
         held = given.keys() & {"thickness_m", "temperature_k", "temperature_gradient_k_m"}
         if conducts and held and not given.keys() >= {"conductivity_ratio", "thickness_m", "temperature_k"}:
@@ -100,7 +100,7 @@ class InitialKeys(Section):
 
     @classmethod
     def rules(cls, given):
-        """One temperature."""
+        """Check that one temperature is given."""
         yield from super().rules(given)
         if given.keys() >= {"temperature_k", "temperature_file"}:
             yield "has temperature_k and temperature_file; give one of them"

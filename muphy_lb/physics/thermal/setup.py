@@ -117,7 +117,7 @@ def _expansion(case: Case, diffusivity_m2_s: float, difference_k: float) -> floa
 
 
 def _conductance(wall: WallSection, spacing_m: float) -> float:
-    """Of a wall that conducts straight through, over that of a voxel of fluid."""
+    """Conductance of a wall that conducts straight through, over that of a voxel of fluid."""
     return wall.conductivity_ratio * spacing_m / wall.thickness_m
 
 

@@ -1,4 +1,4 @@
-"""Amounts of two fluids, which move with the flow and are pressed apart at their interface.
+"""Amounts of two fluids, which are advected with the flow and separated at their interface.
 
 A node holds N_a of the first fluid and N_b of the second one. The amount that leaves it along an axis is,
 for the first,
@@ -8,7 +8,7 @@ for the first,
 M = N_a N_b / (N_a + N_b),   s = c.(n + n') / (1 + n.n'),
 
 and for the second the same with N_b and -P_q; primes are at the other end of the link. They are populations of D3Q7
-(D2Q5) with a relaxation time of 1, which nothing needs to store, and a recolouring like that of Latva-Kokko, Rothman,
+(D2Q5) with a relaxation time of 1, which need not be stored, and a recolouring like that of Latva-Kokko, Rothman,
 Phys. Rev. E 71, 056702 (2005), with what is pressed apart by links: nothing crosses any link of an interface
 tanh(beta d), at any angle and place, plane or round, since s is by how much d rises along the link. n is the unit
 normal of the interface, towards the first fluid; 1 - n.n' is half of (c.n' - c.n)^2 / (1 - (c.n)^2), to second order
@@ -67,7 +67,7 @@ GATHERED = 4
 
 
 def _sent(own, along_u, pressed, lattice: Lattice) -> np.ndarray:
-    """(n,) whole units of a fluid that nodes send along a direction, with the amount that is pressed along it."""
+    """(n,) whole units of a fluid that nodes send along a direction, including the recoloured amount."""
     return np.floor(float(lattice.w[1]) * (own * (1.0 + along_u / float(lattice.cs2)) + pressed) + 0.5)
 
 
@@ -121,8 +121,8 @@ def _advance(neighbours, n, lattice, parameters):
 
 
 def _advance_node(lattice, precision, jit, at):
-    """All is read before anything depends on what was read, so that a thread waits for memory once, and what presses
-    the fluids apart behind it, near interfaces alone."""
+    """Node function of the advance. All values are read before any depends on another, so that a thread waits for
+    memory once; recolouring follows, near interfaces only."""
     real, one = precision.real, precision.real(1)
     first, second, mixing = (at[name] for name in (FIRST, SECOND, MIXING))
     new_first, new_second, new_mixing = (at[name] for name in (NEW_FIRST, NEW_SECOND, NEW_MIXING))
@@ -211,7 +211,7 @@ def _pressed_node(link: tuple[int, int, float], lattice, precision, jit, at):
 
 
 def _folded(join, functions, jit):
-    """Node function that joins what others return for the same arguments, two at a time."""
+    """Node function that combines the results of others for the same arguments, two at a time."""
     head, *others = functions
     if not others:
         return head
@@ -225,9 +225,9 @@ def _part_node(k: int, jit):
 
 
 def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, jit):
-    """Node function ``(own, flow, pressed, beside)``: the units of both fluids that a node loses through one of its
-    links along axes to the node beyond, from its amounts, its flow, what presses them apart along the links, and what
-    was gathered beyond all links."""
+    """Node function ``(own, flow, pressed, beside)``: units of both fluids that a node loses through one of its links
+    along axes, from its amounts, its flow, the recolouring along the links, and the values gathered beyond all
+    links."""
     _, axis, along_axis = link
     real, integer, sign = precision.real, INTEGERS[precision.real], precision.real(along_axis)
     of_first, of_second, of_flow, _ = (GATHERED * number + part for part in range(GATHERED))
@@ -244,8 +244,8 @@ def _lost_node(link: tuple[int, int, float], number: int, lattice, precision, ji
 
 
 def _opened_node(link: tuple[int, int, float], number: int, precision, jit):
-    """Node function ``(own, flow, share, beside)``: the units of both fluids that a node loses through one of its links
-    along axes to an opening that lets them pass; ``share``: of the first one in what enters."""
+    """Node function ``(own, flow, share, beside)``: units of both fluids that a node loses through one of its links
+    along axes to an opening that lets them pass; ``share``: of the first one in the inflow."""
     _, axis, along_axis = link
     real, integer, of_first = precision.real, INTEGERS[precision.real], GATHERED * number
     sign, zero, half, one, nothing = real(along_axis), real(0), real(0.5), real(1), integer(0)
@@ -267,8 +267,8 @@ def _opened_node(link: tuple[int, int, float], number: int, precision, jit):
 
 
 def _sent_node(lattice, precision, jit):
-    """Node function ``(a, b, along_u, both)`` of :func:`_sent` for both fluids of a node, with the amount that
-    is pressed along the link."""
+    """Node function ``(a, b, along_u, both)`` of :func:`_sent` for both fluids of a node, with the recoloured amount
+    along the link."""
     own_lattice, real, integer = scalar_lattice(lattice.dimension), precision.real, INTEGERS[precision.real]
     one, half = real(1), real(0.5)
     weight, per_speed = real(own_lattice.w[1]), real(1.0 / float(own_lattice.cs2))

@@ -84,7 +84,8 @@ def _mixed_node(precision, jit, at):
 
 
 def _of_planes(omega, parameters):
-    """Rate of the first fluid, ``omega``; if the second is thinner, no slower than 1, or than that of the second."""
+    """Relaxation rate of the first fluid at pressure planes, ``omega``; if the second fluid is thinner, at least 1, or
+    that of the second."""
     first, second = (parameters[name] for name in FLUIDITY)
     return min(1.0 / (0.5 + 0.5 / second), max(omega, 1.0)) if second > first else omega
 

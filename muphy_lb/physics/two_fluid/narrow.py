@@ -1,10 +1,10 @@
-"""The momentum that carries both fluids in pores of one voxel.
+"""The momentum that advects both fluids in pores of one voxel.
 
-Between walls on both sides momentum goes to and fro: half-way walls turn it around in every step, and a collision keeps
-it. Nothing damps this oscillation of two steps, least in dead ends of one or two voxels, and where the amounts of both
-fluids follow it so does the force of the tension, which drives it on, until the run diverges. At nodes of which
-more links end than at a plane wall, 7 of 18 or 4 of 8, the mean of the momentum of this step and of the one before
-carries them, which knows nothing of it.
+Between walls on both sides momentum oscillates: half-way walls reverse it in every step, and a collision conserves it.
+This oscillation of period two is not damped, least in dead ends of one or two voxels. If the amounts of both fluids
+follow it, so does the force of the tension, which amplifies it until the run diverges. At nodes of which more links end
+than at a plane wall, 7 of 18 or 4 of 8, they are advected by the mean of the momentum of this step and of the one
+before, which does not contain the oscillation.
 """
 
 import numpy as np

@@ -216,11 +216,11 @@ class TwoFluidSeries(SeriesObserver):
         return float(np.mean((was_second != self._is_second)[nodes_in_rock(self._view)]))
 
     def state(self) -> dict | None:
-        """Where both fluids were, eight nodes a byte."""
+        """Phase of all nodes, eight nodes a byte."""
         return {"earlier": np.array(self._earlier)} if self._earlier else None
 
     def restore(self, state: dict) -> None:
-        """Go on from there."""
+        """Continue from there."""
         self._earlier = list(state["earlier"])
 
     @property

@@ -120,7 +120,7 @@ def normal_or_0(component):
 
 
 def known_node(precision, jit):
-    """Node function of a component of a normal: itself, or 0 where there is no normal."""
+    """Node function: a component of a normal, or 0 where there is no normal."""
     none, zero = precision.real(NO_NORMAL), precision.real(0)
     return jit(lambda component: component if component < none else zero)
 
@@ -177,7 +177,7 @@ def _raised(gradient, wall, cosine) -> np.ndarray:
 
 
 def _drift(neighbours, n, normal, lattice, parameters) -> np.ndarray:
-    """(3, n) velocities of the first fluid less those of the second one."""
+    """(3, n) velocity of the first fluid relative to the second one."""
     links = [k for k, *_ in axis_links(lattice)]
     flow = [parameters[name] for name in MOMENTUM_FIELDS]
     along = np.where(flow[0][neighbours[links]] < NOWHERE, lattice.c[1:][links] @ normal, 0.0)
@@ -326,7 +326,7 @@ def _raised_node(precision, jit):
 
 
 def _drift_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, n, nx, ny, nz, parameters)``: how much faster the first fluid is than the second."""
+    """Node function ``(neighbours, n, nx, ny, nz, parameters)``: velocity of the first fluid relative to the second."""
     real = precision.real
     nowhere, zero, least, apart, fastest = (real(x) for x in (NOWHERE, 0.0, LEAST_WIDTH, APART, FASTEST_DRIFT))
     flow_x, flow_y, flow_z = (at[name] for name in MOMENTUM_FIELDS)
@@ -434,9 +434,10 @@ def _at_wall_node(precision, jit):
 
 
 def _seen_node(lattice, precision, jit):
-    """Node function ``(along, into, wall, ahead, cosine, sine, twice)``: the share of the curvature that is seen beside
-    a wall, and what its links add to the divergence for each curvature of the wall, from the sums of weight times c and
-    weight times c c (xx, yy, zz, xy, xz, yz) over them; ``twice`` is twice the distance from the interface."""
+    """Node function ``(along, into, wall, ahead, cosine, sine, twice)``: the share of the curvature that the known
+    links beside a wall resolve, and the contribution of its links to the divergence per curvature of the wall, from
+    the sums of weight times c and weight times c c (xx, yy, zz, xy, xz, yz) over them; ``twice`` is twice the
+    distance from the interface."""
     real = precision.real
     one, three, per_axis = real(1), real(3), real(3.0 / (lattice.dimension - 1))
 
@@ -461,8 +462,8 @@ def _seen_node(lattice, precision, jit):
 
 
 def _divergence_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, n, own_x, own_y, own_z, wall, cosine, phase, parameters)``: a rise and a width,
-    whose ratio is the divergence of the normal, and whether no node is missing."""
+    """Node function ``(neighbours, n, own_x, own_y, own_z, wall, cosine, phase, parameters)``: a difference and a
+    width, whose ratio is the divergence of the normal, and whether no node is missing."""
     real, count = precision.real, lattice.q - 1
     w, cx, cy, cz = constants(lattice, precision)
     zero, half, one, two = real(0), real(0.5), real(1), real(2)
@@ -549,7 +550,7 @@ def _draw_node(lattice, precision, jit, at):
     drift_x, drift_y, drift_z = (at[name] for name in DRIFT)
 
     def distance(phase):
-        """Of fluids that are exchanged, alike to the last digit."""
+        """Signed distance from the interface; exchanging the fluids changes its sign only, to the last digit."""
         size = abs(phase)
         found = real(math.log((above + size) / (above - size)))
         return found if phase > zero else -found

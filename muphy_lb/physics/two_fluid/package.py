@@ -71,8 +71,8 @@ is not warned of, and of that advised."""
 RELAXATION_TIMES = 0.502, 10.0
 """Between which both fluids must have theirs."""
 NARROW_SHARE = 0.1
-"""Share of the nodes in pores without room for an interface, above which it is told; packs of spheres of a radius of
-8 voxels have 0.04."""
+"""Share of the nodes in pores without room for an interface, above which a warning is given; packs of spheres of a
+radius of 8 voxels have 0.04."""
 LEAST_RADIUS = 6.0
 """Radius of drops [voxels] below which they are nowhere pure."""
 RATIOS = 1.0 / 340.0, 340.0
@@ -155,18 +155,18 @@ class TwoFluid(Physics):
         self.viscosities_pa_s = first, second
 
     def _shares(self, case: Case) -> np.ndarray:
-        """(openings,) shares of the first fluid in what enters."""
+        """(openings,) shares of the first fluid in the inflow."""
         _refuse_flux_against_plates(case.openings)
         of_case = {opening.name: opening for opening in case.openings}
         return np.array([_entering(of_case.get(name)) for name in self._names])
 
     def impose(self, case: Case, domain: LocalDomain) -> dict[str, np.ndarray]:
-        """Shares of both fluids in what enters."""
+        """Set the shares of both fluids in the inflow."""
         self._entering = self._shares(case)
         return {ENTERING: self._first_entering(domain)}
 
     def _refuse_numerics(self, units: Units) -> None:
-        """Raise InputError for a tension or viscosities that the time step does not suit."""
+        """Raise InputError for a tension or viscosities that are too large or small for the time step."""
         if self.tension > LARGEST_TENSION:
             shorter_s = units.time_step_s * (LARGEST_TENSION / self.tension) ** 0.5
             raise InputError(
@@ -177,7 +177,7 @@ class TwoFluid(Physics):
         if not low * (1.0 - ROUNDING) <= ratio <= high * (1.0 + ROUNDING):
             raise InputError(
                 f"two_fluid.kinematic_viscosity_m2_s is {ratio:.4g} times that of [fluid]; allowed: {low:g} to {high:g}"
-                " times, in which flows are known to be right: bring them nearer to each other"
+                " times, the validated range: choose viscosities closer to each other"
             )
         low, high = RELAXATION_TIMES
         cs2 = float(self._lattice.cs2)
@@ -188,7 +188,7 @@ class TwoFluid(Physics):
                 step_s = units.time_step_s * other / (tau - 0.5)
                 raise InputError(
                     f"{key}.kinematic_viscosity_m2_s gives a relaxation time of {tau:.4g}; allowed: {low:g} to"
-                    f" {high:g}: set lattice.time_step_s = {step_s:.2g}, or bring both viscosities nearer to each other"
+                    f" {high:g}: set lattice.time_step_s = {step_s:.2g}, or choose viscosities closer to each other"
                 )
 
     @classmethod
@@ -197,11 +197,11 @@ class TwoFluid(Physics):
         return 30.0 * np.dtype(PRECISIONS[case.compute.precision].real).itemsize + 2.0
 
     def check(self, view) -> None:
-        """Refuse outputs that know one viscosity only; find the walls."""
+        """Refuse outputs that assume a single viscosity; find the walls."""
         output = view.case.output
         of_stress = [f"{name!r} in output.fields" for name in output.fields if name in (*STRESS_NAMES, GRADIENT)]
         for asked in (*of_stress, *["output.wall_shear"] * output.wall_shear):
-            raise InputError(f"{asked} knows the viscosity of one fluid only; leave it out with [two_fluid]")
+            raise InputError(f"{asked} uses the viscosity of one fluid only; leave it out with [two_fluid]")
         communicator, share = view.communicator, self._section.second_saturation
         is_filled = share is not None and self._section.initial_file is None
         if share is not None:
@@ -298,7 +298,7 @@ class TwoFluid(Physics):
         )
 
     def _first_entering(self, domain: LocalDomain) -> np.ndarray:
-        """(n,) share of the first fluid in what enters at the nodes of a rank, or ``PLATE``."""
+        """(n,) share of the first fluid in the inflow at the nodes of a rank, or ``PLATE``."""
         share = np.ones(domain.n_nodes)
         share[domain.links.node] = self._entering[domain.links.boundary]
         return share
@@ -342,7 +342,8 @@ class TwoFluid(Physics):
         return np.where(inside, -1.0, 1.0)
 
     def _at_saturation(self, view, phase: np.ndarray) -> np.ndarray:
-        """(n,) phase of the local nodes, from that of a state, with the saturation of the case if that gives one."""
+        """(n,) phase of the local nodes at the saturation of the case, if that gives one, starting from a given
+        phase."""
         share, first_wets = self._section.second_saturation, self._section.contact_angle_deg <= 90.0
         if share is None:
             return phase
@@ -370,8 +371,8 @@ class TwoFluid(Physics):
         return (*self._small_drops(), *self._warnings(FASTEST))
 
     def causes(self) -> tuple[str, ...]:
-        """The same where the flow has diverged, which interfaces slower than those of a warning may have caused, and
-        small drops do not."""
+        """Likely causes of a divergence: interfaces that are too fast, also below the limit of the warning, and narrow
+        pores."""
         return tuple(self._warnings(ADVISED))
 
     def _small_drops(self) -> Iterator[str]:
@@ -427,8 +428,9 @@ def _reach_m(header: GeometryHeader) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _entering(opening) -> float:
-    """Share of the first fluid in what enters through an opening of the case, or ``PLATE``. Raises InputError: a plate
-    that the second fluid cannot pass enters through it, or a fluid that it may block has a velocity."""
+    """Share of the first fluid in the inflow through an opening of the case, or ``PLATE``. Raises InputError: the
+    second fluid enters through a plate that it cannot pass, or a fluid that the plate may block has a given
+    velocity."""
     if opening is None:
         return 1.0
     if not opening.blocks_second:
@@ -440,26 +442,26 @@ def _entering(opening) -> float:
         )
     if opening.pressure_pa is None:
         raise InputError(
-            f"openings.{opening.name} has blocks_second, but no pressure_pa; a porous plate does not let a given flow"
-            " rate pass: give pressure_pa"
+            f"openings.{opening.name} has blocks_second, but no pressure_pa; a porous plate has no given flow rate:"
+            " give pressure_pa"
         )
     return PLATE
 
 
 def _refuse_flux_against_plates(openings) -> None:
-    """Raise InputError: the second fluid is pressed in at a given rate, and can leave nowhere."""
+    """Raise InputError: the second fluid enters at a given rate and cannot leave."""
     pressed = [each.name for each in openings if each.second_fluid and not each.has_pressure]
     plates = [each.name for each in openings if each.blocks_second]
     if pressed and plates and len(pressed) + len(plates) == len(openings):
         raise InputError(
-            f"openings.{pressed[0]} presses the second fluid in at a given flow rate, and openings.{plates[0]} has a"
+            f"openings.{pressed[0]} injects the second fluid at a given flow rate, and openings.{plates[0]} has a"
             " porous plate, which that cannot pass: the pressure would rise without end; give pressure_pa at"
             f" {pressed[0]}, or an outlet without blocks_second"
         )
 
 
 def _refuse_start_without_wetting(case, angles_deg: np.ndarray, names: list[str]) -> None:
-    """Raise InputError: a saturation to start with, where neither of the fluids is the one that does not wet."""
+    """Raise InputError: an initial saturation is given, and each fluid wets some of the walls."""
     if case.two_fluid.second_saturation is None or not (angles_deg < 90.0).any() or not (angles_deg > 90.0).any():
         return
     named = [
@@ -481,22 +483,22 @@ def _entry(nodes: NodeList, force: np.ndarray) -> np.ndarray | None:
 
 
 def _refuse_share(nodes: NodeList, share: float) -> None:
-    """Raise InputError: a saturation of less than a voxel, or pores without a connection, whose own would stay."""
+    """Raise InputError: a saturation of less than a voxel, or disconnected pores, whose saturation would not change."""
     if 0.0 < share < 1.0 and round(share * nodes.n_nodes) in (0, nodes.n_nodes):
         raise InputError(
             f"two_fluid.second_saturation is {share:.10g}, by which one of the fluids has less than a voxel of"
-            f" {nodes.n_nodes:,}; give a saturation that both are there at, or 0 or 1"
+            f" {nodes.n_nodes:,}; give a saturation at which both are present, or 0 or 1"
         )
     n_parts, connected = parts_of(nodes, np.ones(nodes.n_nodes, dtype=bool), connected_by="edges")
     if n_parts > 1 and connected < 1.0:
         raise InputError(
             f"two_fluid.second_saturation is that of all pores, and {1.0 - connected:.2%} of their nodes are in pores"
-            " that no flow reaches, whose saturation stays for ever; give geometry.keep = 'largest', or 'openings'"
+            " that no flow reaches, whose saturation never changes; give geometry.keep = 'largest', or 'openings'"
         )
 
 
 def _refuse_blocked(nodes: NodeList, force: np.ndarray) -> None:
-    """Raise InputError: no pore leads round the box along a force (3,), so that no mean flow remains."""
+    """Raise InputError: no pore leads round the box along a force (3,), so that the mean flow vanishes."""
     if force.any() and not parts_of(nodes, np.ones(nodes.n_nodes, dtype=bool), force != 0.0)[1]:
         axes = ", ".join(axis for axis, g in zip("xyz", force, strict=True) if g)
         raise InputError(
@@ -507,14 +509,16 @@ def _refuse_blocked(nodes: NodeList, force: np.ndarray) -> None:
 
 
 def _refuse(case) -> None:
-    """Raise InputError for what two fluids do not go with."""
+    """Raise InputError for settings that cannot be combined with two fluids."""
     if streaming_named(case.compute.streaming).stores_before_collision:
         raise InputError(
             f"compute.streaming is {case.compute.streaming!r} with [two_fluid], by which the flow would be a step"
             " behind both fluids; allowed: 'pull', 'aa'"
         )
     if case.compute.precision == FP16.name:
-        raise InputError("compute.precision is 'fp16' with [two_fluid], which needs digits; allowed: 'fp32', 'fp64'")
+        raise InputError(
+            "compute.precision is 'fp16' with [two_fluid], which needs more precision; allowed: 'fp32', 'fp64'"
+        )
     if case.lattice.collision not in COLLISIONS:
         raise InputError(
             f"lattice.collision is {case.lattice.collision!r} with [two_fluid]; allowed: {', '.join(COLLISIONS)}"

@@ -1,5 +1,5 @@
-"""The profile of an interface along its normal, g of the tension, and what a lattice makes of it, as
-:mod:`muphy_lb.physics.two_fluid.operators` has them."""
+"""The profile of an interface along its normal, g of the tension, and the error of the lattice in both, as
+:mod:`muphy_lb.physics.two_fluid.operators` uses them."""
 
 import math
 

@@ -28,7 +28,7 @@ class SecondSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One shape."""
+        """Check that exactly one shape is given."""
         yield from exactly_one(given, "box_m", "centre_m")
         if ("radius_m" in given) != ("centre_m" in given):
             yield "has one of centre_m and radius_m; give both for a sphere"
@@ -46,8 +46,8 @@ class TwoFluidSection(SubstanceKeys):
     contact_angle_deg: Angle = 90.0
     """angle [degrees] between interface and walls, through the first fluid: below 90 it wets them; 10 to 170"""
     second_acceleration_m_s2: Vector = (0.0, 0.0, 0.0)
-    """further body force per mass (x, y, z) [m/s2] on the second fluid alone, such as the gravity that it has more than
-    the first one: (second density / first density - 1) times g"""
+    """additional body force per mass (x, y, z) [m/s2] on the second fluid, such as the difference of gravity (second
+    density / first density - 1) times g"""
     second: Annotated[tuple[SecondSection, ...], Field(strict=False)] = ()
     """regions of the second fluid at the start, each in a table [[two_fluid.second]]; elsewhere is the first"""
     initial_file: str | None = None
@@ -58,14 +58,15 @@ class TwoFluidSection(SubstanceKeys):
     initial_file: one fluid advances at the interface of that state, in the widest pores if it does not wet, else in
     the narrowest"""
     structure: bool = False
-    """rows of two_fluid.csv have parts, Euler numbers and areas of both fluids, as the summary has of the end"""
+    """whether rows of two_fluid.csv include parts, Euler numbers and areas of both fluids; the summary has those of the
+    end"""
     known_within: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
     """the run ends once the mean flows of both fluids are known within this share, and both together have gone through
     8 lengths of the box, or their interfaces rest; the force must be constant"""
 
     @classmethod
     def rules(cls, given):
-        """One viscosity, one start."""
+        """Check that one viscosity and one start are given."""
         yield from super().rules(given)
         yield from exactly_one(given, "kinematic_viscosity_m2_s", "dynamic_viscosity_pa_s")
         starts = [
@@ -84,7 +85,7 @@ class OpeningKeys(Section):
     second_fluid: Share | None = None
     """share of the second fluid in what enters through it; 0 if not given"""
     blocks_second: bool = False
-    """whether a porous plate lies there, which the first fluid alone can pass; with pressure_pa"""
+    """whether there is a porous plate, which only the first fluid can pass; with pressure_pa"""
 
 
 class WallKeys(Section):

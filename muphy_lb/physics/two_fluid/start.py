@@ -86,8 +86,8 @@ def exchanged(nodes: NodeList, phase: np.ndarray, saturation: float, first_wets:
     last = bisect_left(turns, missing, key=lambda limit: gains[_reached(nodes, gaining, turn <= limit)].sum())
     if last == turns.size:
         raise InputError(
-            f"two_fluid.second_saturation is {saturation:.4g}, which no advance of a fluid from the state of"
-            " two_fluid.initial_file reaches; give a saturation nearer to that of the file"
+            f"two_fluid.second_saturation is {saturation:.4g}, which cannot be reached from the state of"
+            " two_fluid.initial_file; give a saturation nearer to that of the file"
         )
     before, allowed = _reached(nodes, gaining, turn < turns[last]), turn <= turns[last]
     missing -= gains[before].sum()

@@ -59,7 +59,7 @@ def duration(case: Case, n_nodes: int, n_steps: int, n_ranks: int, bytes_per_upd
         backend = resolve_backend(case.compute.backend)
         copy_tb_s, device = _copy_tb_s(case, backend, n_ranks)
     except BackendError as error:
-        return f"how long this takes cannot be told here: {error}"
+        return f"the time cannot be estimated here: {error}"
     mflups = SHARE_OF_COPY[backend] * copy_tb_s * 1e6 / bytes_per_update
     by = f"from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s"
     computing = [each for each in packages(case) if backend == "cpu" and each.cpu_ns]

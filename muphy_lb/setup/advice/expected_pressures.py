@@ -203,8 +203,8 @@ def outlet_doubts(case: Case, nodes: GeometryHeader, frames, numerics: Numerics)
     inertia_pa = density * (flow / area_m2) ** 2 if area_m2 else 0.0
     if drop_pa < NO_DROP * inertia_pa:
         yield (
-            f"the resistance behind {', '.join(steady)} drops {drop_pa:.3g} Pa at the flow of the case, nothing beside"
-            f" {inertia_pa:.3g} Pa, its density times the square of its velocity: {CGS}"
+            f"the resistance behind {', '.join(steady)} drops {drop_pa:.3g} Pa at the flow of the case, which is"
+            f" negligible beside {inertia_pa:.3g} Pa, its density times the square of its velocity: {CGS}"
         )
     for name, network in found.items():
         for tau_s in (tau_s for _, tau_s in network.modes if LONG * duration_s < tau_s < math.inf):

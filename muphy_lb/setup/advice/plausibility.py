@@ -111,8 +111,8 @@ def slowness_warnings(case: Case, header: GeometryHeader, conditions: Sequence[C
         )
     if 0.0 < force < math.prod(epsilon) / SLOW_SHARE and not driven:
         yield (
-            f"the force changes the velocity by {force:.2g} voxels a step in every step, so little that rounding in"
-            f" {case.compute.precision} hides the flow; {told}"
+            f"the force changes the velocity by {force:.2g} voxels a step in every step, so little that rounding"
+            f" errors of {case.compute.precision} hide the flow; {told}"
         )
 
 
@@ -128,7 +128,7 @@ def tilt_warnings(header: GeometryHeader, conditions: Sequence[Condition], frame
             )
 
 
-SLOW_SHARE = 1e-3  # error from which a weak drive is told
+SLOW_SHARE = 1e-3  # error from which a weak drive gives a warning
 SLOWEST = 1.0 / (SUM_SCALE * SLOW_SHARE)  # velocity [voxels a step] below which whole numbers of a link are that coarse
 MOST_TILT_DEG = 40.0
 ALONG = 1e-3  # share of the acceleration in the plane of an opening that counts: normals have a few digits
@@ -185,7 +185,7 @@ USUAL = (
         "fluid.dynamic_viscosity_pa_s",
         _is_thin,
         "{value} Pa s is less than those of all liquids (water: 1e-3): a"
-        " kinematic viscosity [m2/s] belongs into fluid.kinematic_viscosity_m2_s",
+        " kinematic viscosity [m2/s] belongs in fluid.kinematic_viscosity_m2_s",
     ),
     Usual(
         "fluid.kinematic_viscosity_m2_s",
@@ -196,7 +196,7 @@ USUAL = (
         "fluid.kinematic_viscosity_m2_s",
         _is_thick,
         "{value} m2/s is that of honey (water: 1e-6, blood: 3.3e-6): a"
-        " dynamic viscosity [Pa s] belongs into fluid.dynamic_viscosity_pa_s",
+        " dynamic viscosity [Pa s] belongs in fluid.dynamic_viscosity_pa_s",
     ),
     Usual("fluid.power_law", _is_off_typical, _LAW),
     Usual("fluid.carreau_yasuda", _is_off_typical, _LAW),
@@ -323,9 +323,9 @@ def storage_warnings(case: Case, header: GeometryHeader, frames, waves: Mapping,
 def _effect(share: np.ndarray) -> str:
     worst = float(share.max())
     if worst >= RESONANT:
-        return "the fluid resonates, so that phases and amplitudes within are not those of incompressible flow"
+        return "the fluid resonates, so that phases and amplitudes inside differ from those of incompressible flow"
     swell = 1.0 / math.cos(2.0 * math.pi * worst) - 1.0
-    return f"phases within lag behind, and amplitudes are up to {100.0 * swell:.2g} % too large"
+    return f"phases inside lag behind, and amplitudes are up to {100.0 * swell:.2g} % too large"
 
 
 def _remedy(case: Case, numerics: Numerics, factor: float) -> str:

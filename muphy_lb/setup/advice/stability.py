@@ -1,12 +1,12 @@
 """Why a flow is, or was, unstable on its lattice, and the settings that help.
 
 A lattice-Boltzmann flow loses its stability where the viscosity cannot damp what the voxels cannot resolve: where the
-Reynolds number of a voxel, u dx / nu, is large. Shorter time steps do not help: they bring the relaxation time nearer
+cell Reynolds number, u dx / nu, is large. Shorter time steps do not help: they bring the relaxation time nearer
 to 1/2. Finer voxels do, and so does an eddy viscosity. Krueger et al., The Lattice Boltzmann Method (2017), sections
 4.4 and 7.2; Hou et al., Fields Inst. Commun. 6, 151 (1996).
 
 In an oblique pipe with interpolated walls, at a lattice velocity of 0.1, recursive-regularised on D3Q19 diverges below
-a relaxation time of 0.507; where the Reynolds number of a voxel was below 50, no such pipe did. With the moments of
+a relaxation time of 0.507; where the cell Reynolds number was below 50, no such pipe did. With the moments of
 :data:`~muphy_lb.operators.RECURSIVE_REGULARISED_NEAR_WALLS` bouzidi is finite from 0.5005 on, and central-linear from
 0.502 on if a tenth of it is half-way bounce-back.
 """
@@ -25,7 +25,7 @@ from muphy_lb.operators import MRT, RECURSIVE_REGULARISED, RECURSIVE_REGULARISED
 from muphy_lb.operators.mrt import DEFAULT_RATES
 from muphy_lb.operators.trt import MAGIC, MAGIC_HALF_WAY, odd_rate
 
-MAX_CELL_REYNOLDS = 10.0  # largest Reynolds number of a voxel, with the largest velocity, that is expected to be stable
+MAX_CELL_REYNOLDS = 10.0  # largest cell Reynolds number, with the largest velocity, that is expected to be stable
 MARGIN = 0.9  # fraction of a bound that a remedy uses
 SMAGORINSKY = 0.16  # Smagorinsky constant that is proposed; of isotropic turbulence, Lilly (1967): 0.16 to 0.18
 
@@ -40,20 +40,20 @@ LEAST_ODD_RATE = 0.05
 resolve, behind inlets as a checkerboard of velocities, in vortices as enstrophy many times too large."""
 
 MAX_CELL_REYNOLDS_OF_LAMBDA = 16.0
-"""Largest Reynolds number of a voxel at which a flow through openings is stable where Lambda sets the rate of all odd
+"""Largest cell Reynolds number at which a flow through openings is stable where Lambda sets the rate of all odd
 moments: plug flows in channels diverge from 18 on, with vortices or without, and not at 15."""
 
 MAX_CELL_REYNOLDS_OF_INFLOW = 6.0
-"""Largest Reynolds number of a voxel at which the shortest waves decay, with the same collisions, at the plane of a
+"""Largest cell Reynolds number at which the shortest waves decay, with the same collisions, at the plane of a
 pressure through which fluid enters: linearised steps grow from 6 on, for relaxation times of 0.51 to 0.56."""
 
 SLOW_ODD_RATE = 0.5  # of odd moments, below which both hold
 
 MAX_CELL_REYNOLDS_WITHOUT_EDDIES = {"bgk": (25.0, 40.0), "regularised": (20.0, 30.0)}
-"""Largest Reynolds number of a voxel at which streams with vortices through openings stay without an eddy viscosity, by
+"""Largest cell Reynolds number at which streams with vortices through openings stay without an eddy viscosity, by
 collision: from an inlet whose plug of a profile jumps at its rim, and otherwise (benchmarks/notes/openings.md)."""
 
-CREEPING_CELL_REYNOLDS = 0.1  # Reynolds number of a voxel below which a flow feeds nothing into the shortest waves
+CREEPING_CELL_REYNOLDS = 0.1  # cell Reynolds number below which a flow feeds nothing into the shortest waves
 
 SHORT_RELAXATION_TIME = 0.51
 MAX_FASTEST = 0.1
@@ -109,7 +109,7 @@ def _better(section) -> str:
 
 
 def resolving(case: Case, units: Units, cell_reynolds: float) -> str:
-    """The settings with which voxels resolve a flow that has too large a Reynolds number of a voxel, or which make up
+    """The settings with which voxels resolve a flow that has too large a cell Reynolds number, or which make up
     for what they do not resolve."""
     factor = MARGIN * MAX_CELL_REYNOLDS / cell_reynolds
     edge_m = factor * units.spacing_m
@@ -155,7 +155,7 @@ def cause_and_remedy(case: Case, units: Units, fastest: float | None, reference_
             f" at this time step: set {slower(0.25)}, or a smaller drive"
         )
     if cell_reynolds > MAX_CELL_REYNOLDS:
-        known = "the Reynolds number of a voxel, u dx / nu, is" if fastest else "the Reynolds number of a voxel reaches"
+        known = "the cell Reynolds number, u dx / nu, is" if fastest else "the cell Reynolds number reaches"
         slow = f", and with either {slower(GOOD_FASTEST / fastest)}" if fastest and fastest > MAX_FASTEST else ""
         return (
             f"{known} {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: the voxels are too coarse for this velocity and"
@@ -193,13 +193,13 @@ def wants_zones(case: Case, relaxation_time: float, cell_reynolds: float | None)
 
 
 def what_diverges(case: Case, tau: float, units: Units, cell_reynolds: float) -> str | None:
-    """Why a flow through openings diverges at a Reynolds number of a voxel, with a remedy; None where it stays. Either
+    """Why a flow through openings diverges at a cell Reynolds number, with a remedy; None where it stays. Either
     its collision relaxes all odd moments slowly, at which flows diverge behind their inlets, but with a law, or, in the
     plane, with an eddy viscosity; or it damps little, and nothing adds to its viscosity."""
     section = case.lattice
     is_plane = section.name.startswith("D2")
     is_modelled = (is_plane and section.smagorinsky is not None) or case.fluid.law is not None
-    rate, number = _odd_rate_of_lambda(section, tau), f"the Reynolds number of a voxel is {cell_reynolds:.3g}"
+    rate, number = _odd_rate_of_lambda(section, tau), f"the cell Reynolds number is {cell_reynolds:.3g}"
     is_fast = cell_reynolds > MAX_CELL_REYNOLDS_OF_LAMBDA and wants_zones(case, tau, cell_reynolds)
     if is_fast and not is_modelled and rate < SLOW_ODD_RATE:
         model = f", or lattice.smagorinsky = {SMAGORINSKY}" if is_plane else ""
@@ -219,7 +219,7 @@ def what_diverges(case: Case, tau: float, units: Units, cell_reynolds: float) ->
 
 
 def undamped_limit(case: Case) -> float:
-    """Largest Reynolds number of a voxel at which a flow through openings stays although its collision damps little and
+    """Largest cell Reynolds number at which a flow through openings stays although its collision damps little and
     nothing adds to its viscosity; infinite where this is no concern."""
     section = case.lattice
     limits = MAX_CELL_REYNOLDS_WITHOUT_EDDIES.get(section.collision)
@@ -256,7 +256,7 @@ SHARE = 0.9  # share of that rule: a larger one diverges in narrow pipes, a smal
 
 def wants_other_moments(section: LatticeSection, relaxation_time: float, cell_reynolds: float | None) -> bool:
     """Whether the collision of a section [lattice] is replaced by the one for the neighbourhood of walls; not where the
-    Reynolds number of a voxel is known to be small."""
+    cell Reynolds number is known to be small."""
     name, is_interpolated = RECURSIVE_REGULARISED.name, section.walls != HALF_WAY
     is_for = section.name in RECURSIVE_REGULARISED_NEAR_WALLS.lattices
     is_slow = cell_reynolds is not None and cell_reynolds <= MAX_CELL_REYNOLDS

@@ -145,7 +145,7 @@ def test_truncated_slices_are_one_clear_error(tmp_path):
     folder = write_series(tmp_path / "series", STACK)
     for file in folder.iterdir():
         file.write_bytes(file.read_bytes()[:-10])
-    refused(folder, r"cannot read .*slice\d.dcm: it is no DICOM image, broken or truncated")
+    refused(folder, r"cannot read .*slice\d.dcm: it is not a readable DICOM image, broken or truncated")
 
 
 def test_pixels_beyond_those_of_the_header_are_one_clear_error(tmp_path):

@@ -25,7 +25,7 @@ def test_a_list_of_tiff_pages_that_leads_out_of_the_file_is_not_cut_short(tmp_pa
     pages = [Picture.fromarray(page) for page in np.ones((6, 8, 10), np.uint8)]
     pages[0].save(path, save_all=True, append_images=pages[1:], compression="tiff_lzw")
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-    refused("image.tif: it is no TIFF file .* truncated", path)
+    refused("image.tif: it is not a readable TIFF file .* truncated", path)
 
 
 @pytest.mark.parametrize(("numbers", "n_notes"), [((1, 2, 3, 5), 1), ((1, 2, 3, 4), 0), ((10, 20, 30), 0), ((8, 9), 0)])

@@ -159,7 +159,7 @@ def test_cut_links_of_real_files_are_all_in_the_table(real):
 
 
 def test_few_links_change_between_wall_and_opening(real):
-    """A voxel that both wall and opening links lead to can be only one of both."""
+    """A voxel that both wall and opening links lead to can be only one of the two."""
     links, table = read_sites(real[2])[1], neighbour_table(build_nodes(real[3]), DIRECTIONS)
     n_opening = np.count_nonzero(table <= FIRST_OPENING_LINK)
     assert n_opening == pytest.approx(np.count_nonzero(links.kind > 1), rel=0.005)

@@ -138,7 +138,7 @@ def test_lists_of_spheres_are_read_with_radii_without_numbered_and_with_headings
     [
         ("", "three or four numbers"),
         ("1 2\n", "three or four numbers"),
-        ("1 2 3\n1 2\n", "no list of spheres"),
+        ("1 2 3\n1 2\n", "not a list of spheres"),
         ("0 0 nan 1\n", "three or four numbers"),
         ("a b c\n", "no line holds three or four numbers"),
         ("0 0 0 1\na b c\n", "could not convert"),

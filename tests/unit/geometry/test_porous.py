@@ -5,6 +5,7 @@ import pytest
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.load import load_voxels, load_with_notes
+from muphy_lb.geometry.options import split_options
 from muphy_lb.geometry.porous.pores import find_pores
 from muphy_lb.geometry.porous.preparation import (
     Preparation,
@@ -18,7 +19,6 @@ from muphy_lb.geometry.porous.preparation import (
     mirror,
     porosity,
     prepare_image,
-    split_preparation,
 )
 from muphy_lb.geometry.shapes.catalogue import channel, pipe
 from muphy_lb.geometry.source import voxelise
@@ -206,7 +206,7 @@ def test_joined_reservoirs_make_the_image_periodic():
 def test_a_preparation_takes_its_steps_in_order_and_tells_the_porosity_of_each():
     voxels = random_image(shape=(12, 12, 12), share=0.7)
     options = {"crop": [[0, 0, 0], [8, 9, 10]], "median": 1, "drop_unconnected": "x", "reservoir_layers": 2}
-    preparation, rest = split_preparation(options | {"fluid_value": 1})
+    preparation, rest = split_options(Preparation, options | {"fluid_value": 1})
     assert rest == {"fluid_value": 1}
     prepared, lines = prepare_image(voxels, preparation)
     by_hand = drop_unconnected(median_filter(crop(voxels, (0, 0, 0), (8, 9, 10))), "x")[0]

@@ -218,7 +218,7 @@ def test_one_channel_and_time_of_a_tiff_stack_are_read_if_they_are_chosen(tmp_pa
         ("ImageJ=1.53\nimages=two\n", "its description has images = 'two'"),
         ('{"shape": [2, 3, 4], "axes": "RYX"}', "allowed: counts above zero along T, C, Z, Y, X"),
         ("<OME><Image><Pixels/></Image><Image><Pixels/></Image></OME>", r"several volumes \(2 images of OME-TIFF\)"),
-        ("<OME><Image></OME>", "its description is no OME-XML"),
+        ("<OME><Image></OME>", "its description is not OME-XML"),
         ('<OME><Image><Pixels DimensionOrder="XYZZT"/></Image></OME>', "DimensionOrder is 'XYZZT'"),
         (
             '<OME><Image><Pixels DimensionOrder="XYZCT" SizeZ="2"><TiffData IFD="1"/></Pixels></Image></OME>',

@@ -194,7 +194,7 @@ DIALECTS = {
     "bytes behind.stl": stl_bytes(behind=bytes(37)),
     "more texture points than points.obj": obj_text(),
     "numbers from the end.obj": obj_text(lambda k: f"{k - 8}//{k - 6}"),
-    "lines that go on.obj": obj_text(gap=" \\\n  "),
+    "lines that continue.obj": obj_text(gap=" \\\n  "),
     "CRLF.obj": obj_text(gap=" \\\n").replace("\n", "\r\n"),
     **{f"{form}.ply": ply(form) for form in ("ascii", "binary_little_endian", "binary_big_endian")},
     "ragged.ply": ply("binary_little_endian", [*QUADS[:5], [1, 3, 7], [1, 7, 5]]),
@@ -211,7 +211,7 @@ def test_every_dialect_of_a_format_gives_the_same_box(tmp_path, name):
     report = diagnose(surface)
     assert (report.n_triangles, report.is_closed) == (12, True)
     assert report.volume_m3 == pytest.approx(6.0)
-    assert mend(surface).notes == (("37 bytes behind the 12 triangles of the file passed over",) * ("bytes" in name))
+    assert mend(surface).notes == (("37 bytes after the 12 triangles of the file are ignored",) * ("bytes" in name))
 
 
 @pytest.mark.parametrize(
@@ -219,16 +219,16 @@ def test_every_dialect_of_a_format_gives_the_same_box(tmp_path, name):
     [
         ("more.stl", stl_bytes(55866), "header says 55866 triangles, the file has 12"),
         ("fewer.stl", stl_bytes(11), "header says 11 triangles, the file has 12"),
-        ("cut.stl", stl_text()[:-60], "a facet has not three vertices"),
-        ("word.stl", stl_text().replace("vertex 1.0", "vertex one", 1), "a coordinate of a vertex is no number"),
+        ("cut.stl", stl_text()[:-60], "a facet does not have three vertices"),
+        ("word.stl", stl_text().replace("vertex 1.0", "vertex one", 1), "a coordinate of a vertex is not a number"),
         ("zero.obj", obj_text(str), "line 33 is 'f 0 2 3 1'; the corners .* counted from 1"),
         ("word.obj", obj_text().replace("v 1.0", "v one", 1), "line 4 is 'v one .*; a point must be three numbers"),
         ("list.ply", ply("ascii").replace(b"\n2 0.5", b"\n99 0.5", 1), "list 'texcoord' is to have 99 values"),
         ("cut.ply", ply("binary_little_endian")[:-100], "it is truncated"),
         ("many.ply", ply("ascii").replace(b"face 6", b"face 9999"), "header says 9999 of element 'face'"),
-        ("half.ply", ply("ascii").replace(b"4 0 2 3 1", b"4 0 2 3.5 1"), "no number of a point"),
+        ("half.ply", ply("ascii").replace(b"4 0 2 3 1", b"4 0 2 3.5 1"), "not the number of a point"),
         ("pointer.stl", "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n", "with: git lfs pull"),
-        ("page.ply", "\n<!DOCTYPE HTML>\n<html>sign in</html>", "a page of the web"),
+        ("page.ply", "\n<!DOCTYPE HTML>\n<html>sign in</html>", "a web page"),
     ],
 )
 def test_what_is_odd_about_a_file_is_said(tmp_path, name, content, problem):

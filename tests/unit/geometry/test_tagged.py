@@ -24,7 +24,7 @@ periodic z
 def write_tagged(path, voxels):
     """Write voxels as tagged nodes; every voxel that is not solid gets its line.
 
-    Centre, normal and radius of the openings are not written: :func:`read_tagged` estimates them anew.
+    Centre, normal and radius of the openings are not written: :func:`read_tagged` estimates them again.
     """
     names = {flag: tag for tag, flag in FIXED_TAGS.items()}
     names |= {opening_flag(k): f"{o.kind}:{o.name}" for k, o in enumerate(voxels.openings)}

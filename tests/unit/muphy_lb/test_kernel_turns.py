@@ -1,4 +1,4 @@
-"""Of several processes that lack the same kernel, one compiles it; a process that ends lets others go on."""
+"""Of several processes that lack the same kernel, one compiles it; a process that ends lets others continue."""
 
 import errno
 import os

@@ -214,7 +214,7 @@ def test_a_dynamic_viscosity_given_as_a_kinematic_one_is_refused_by_its_relaxati
     text = refusal(make_case({"time_step_s": 1e-3}, fluid=fluid))
     assert "the relaxation time is 300.5; at most 5 is allowed" in text and "lattice.time_step_s = 1e-06" in text
     assert "voxel edge of 0.0001 m" in text
-    assert "fluid.kinematic_viscosity_m2_s = 0.001 m2/s (a dynamic viscosity [Pa s] belongs into" in text
+    assert "fluid.kinematic_viscosity_m2_s = 0.001 m2/s (a dynamic viscosity [Pa s] belongs in" in text
     fluid = {"density_kg_m3": 1000.0, "dynamic_viscosity_pa_s": 0.001}
     assert resolve(make_case({"time_step_s": 1e-3}, fluid=fluid)).warnings == ()
     fluid["dynamic_viscosity_pa_s"] = 1.0
@@ -267,7 +267,7 @@ WARNED = [
     ({"relaxation_time": 0.505}, {"velocity_m_s": 1e-4}, "close to 0.5"),
     ({"relaxation_time": 2.5}, {"velocity_m_s": 1e-4}, "is long"),
     ({"lattice_velocity": 0.15}, {"velocity_m_s": 0.01}, "the Mach number 0.26 is above 0.175"),
-    ({"relaxation_time": 0.512}, {"velocity_m_s": 0.15}, "the Reynolds number of one voxel is 15"),
+    ({"relaxation_time": 0.512}, {"velocity_m_s": 0.15}, "the cell Reynolds number is 15"),
 ]
 
 
@@ -294,7 +294,7 @@ def test_a_law_whose_viscosity_falsifies_bgk_is_warned_of(collision, times, is_t
 def test_missing_pressure_is_warned_of():
     (text,) = resolve(make_case(outlet=False)).warnings
     assert "no opening of the case has a pressure" in text
-    assert "fluid enters by inlet and can leave nowhere, so that the pressure rises without end" in text
+    assert "fluid enters by inlet and cannot leave anywhere, so that the pressure rises without end" in text
 
 
 @pytest.mark.parametrize("fastest", [None, 0.3])
@@ -360,7 +360,9 @@ def test_info_counts_what_a_processor_computes(monkeypatch, physics, time, mflup
 
 def test_how_long_a_gpu_takes_is_not_told_without_one(monkeypatch):
     monkeypatch.setattr("muphy_lb.backends.count_gpus", lambda: 0)
-    assert "cannot be told here: backend 'cuda'" in duration(make_case(compute={"backend": "cuda"}), 10, 10, 1, 100.0)
+    assert "the time cannot be estimated here: backend 'cuda'" in duration(
+        make_case(compute={"backend": "cuda"}), 10, 10, 1, 100.0
+    )
 
 
 def test_description_ends_with_the_warnings():

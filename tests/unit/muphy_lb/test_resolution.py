@@ -44,7 +44,7 @@ def told_of_drives(force_m_s2, *conditions, precision="fp32"):
 def test_a_force_that_rounding_hides_is_told(precision, force):
     """Permeability of a channel of nanometres of glycerol in a field of 1 m/s2 was 10 % too small in fp32."""
     (text,) = told_of_drives(force, precision=precision)
-    assert f"rounding in {precision} hides the flow" in text
+    assert f"rounding errors of {precision} hide the flow" in text
     assert told_of_drives(10.0 * force, precision=precision) == told_of_drives(0.0, precision=precision) == []
 
 

@@ -142,7 +142,7 @@ def test_a_flow_that_nobody_watched_and_that_misses_more_than_walls_lose_is_doub
 
 def test_a_run_that_was_stopped_is_doubtful():
     (text,) = objections(replace(SOUND, stopped_by="signal SIGTERM"))
-    assert text == f"the run was stopped by signal SIGTERM before its end; go on with: {GO_ON}"
+    assert text == f"the run was stopped by signal SIGTERM before its end; continue with: {GO_ON}"
 
 
 def test_physics_in_which_fluid_stays_or_noise_crosses_openings_are_not_asked_for_balance():

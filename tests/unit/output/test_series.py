@@ -88,7 +88,7 @@ def test_lines_that_are_no_rows_are_set_aside(tmp_path, line, caplog):
     before = path.read_bytes()
     write(path, [30], resume_step=20)
     assert read_series(path)["step"].tolist() == [0, 10, 30]
-    assert (tmp_path / "a.csv.damaged").read_bytes() == before and "1 lines that are no rows" in caplog.text
+    assert (tmp_path / "a.csv.damaged").read_bytes() == before and "1 lines that are not rows" in caplog.text
 
 
 def test_bytes_that_are_no_text_are_no_row(tmp_path):

@@ -1,7 +1,7 @@
 """Columns of cells at a flat wall, which a surface at a contact angle crosses obliquely.
 
-Of two cells of a column that the surface crosses nothing tells which holds the liquid: both have the pressure of one
-plane, whatever the share of either, and cells beside them see each by itself. So the two share their sum as a plane
+Of two cells of a column that the surface crosses it is undetermined which holds the liquid: both have the pressure of
+one plane, whatever the share of either, and cells beside them see each by itself. So the two share their sum as a plane
 does that has the slope of the contact angle across the column, as height functions at walls have it (Afkhami, Bussmann,
 Int. J. Numer. Meth. Fluids 57, 453 (2008)): the face between them is as wet as the plane makes it, and ``RATE`` of what
 one of them has too much goes to the other in a step. A gas cell that the plane enters becomes interface, and so does a

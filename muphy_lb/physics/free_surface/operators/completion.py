@@ -14,7 +14,7 @@ density at its centre of liquid below the surface, that of the gas and of surfac
 that is borne (by more than half: in part, almost empty cells of tilted pools would swing); it keeps its momentum.
 
 Mass between interface cells has crossed before by what both have sent. The mass that a liquid cell gains by a completed
-population, in the place of the one that a dry cell has sent, is owed: its dry neighbours bear it in proportion to the
+population, in the place of the one that a dry cell has sent, is owed: its dry neighbours pay it in proportion to the
 weights of their links, whether they turn in this step (before they give what they hold) or not (when they take), so
 that no mass is lost.
 """
@@ -266,7 +266,7 @@ def _distances_node(lattice, precision, jit):
 
 def _surfaces_node(lattice, precision, jit, at, has_tension: bool, gas: Operator):
     """Node function ``(is_liquid, n, neighbours, parameters, chosen)`` -> density of the pressure at the surface, less
-    1, between a wet cell and each chosen dry one, its bound by surface tension, and how far the surface bears the body
+    1, between a wet cell and each chosen dry one, its bound by surface tension, and the share of support of the body
     force; of other neighbours something else. All is read before anything follows from it."""
     support, gas_at, real = at[SUPPORT], gas.node(lattice, precision, jit, at), precision.real
     zero, half, of_tension, share = real(0), real(0.5), real(OF_TENSION), real(1 / SUPPORTED)

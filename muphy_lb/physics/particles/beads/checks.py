@@ -30,7 +30,7 @@ HALF = 0.5
 STOKES = 6.0 * np.pi  # friction of a sphere over viscosity times radius
 LONE_MOBILITY = MappingProxyType({"linear": 1.0 / 14.3, "point": 0.1422})
 """1/g by kernel, the mean over places between nodes (``muphy-lb validate bead-mobility bead-diffusion``)."""
-LEAST_DRAG = 0.9  # share of the friction asked for below which the one with which a bead drifts is told
+LEAST_DRAG = 0.9  # share of the friction asked for below which a warning gives the friction of the drift
 
 
 def bond_lengths(place: np.ndarray, bonds: np.ndarray, header: GeometryHeader) -> np.ndarray:

@@ -51,12 +51,12 @@ def lennard_jones(r2, epsilon, sigma):
 
 
 def soft(r2, epsilon, sigma):
-    """Of epsilon (1 - (r/sigma)^2)^2: finite, so beads may pass through each other."""
+    """Soft repulsion epsilon (1 - (r/sigma)^2)^2, finite at r = 0, so that beads may pass through each other."""
     return 4.0 * epsilon * (1.0 - r2 / (sigma * sigma)) / (sigma * sigma)
 
 
 def harmonic(r2, stiffness, length):
-    """Of stiffness/2 (r - length)^2."""
+    """Harmonic bond stiffness/2 (r - length)^2."""
     return stiffness * (length / r2**0.5 - 1.0)
 
 

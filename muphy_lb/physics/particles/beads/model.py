@@ -1,7 +1,7 @@
 """Beads in a flow: their set, their stages, the force that they exert on the fluid.
 
 When the populations of a step have arrived, friction acts on beads and on the nodes around them, the beads move, those
-that have left their rank are handed over, and the fluid collides. Ranks exchange the velocity of what has arrived at
+that have left their rank are transferred, and the fluid collides. Ranks exchange the velocity of what has arrived at
 their border, and the forces on nodes there.
 """
 

@@ -144,7 +144,7 @@ class BeadSeries(SeriesObserver):
         return [*numbers, float(square_radius.mean()), float(square_ends.mean())]
 
     def _crossed(self, columns: Mapping[str, np.ndarray]) -> list[int]:
-        """How many of all beads, those that have left among them, have crossed each plane."""
+        """Number of beads, including those that have left, that have crossed each plane."""
         travelled_m = self._view.units.spacing_m * np.stack([columns[name] for name in TRAVELLED], axis=1)
         return self._planes.numbers(positions_m(self._view.header, columns), travelled_m)
 

@@ -92,7 +92,7 @@ class KindSection(Section):
     friction_kg_s: Positive | None = None
     """friction coefficient [kg/s]; that of the table unless given"""
     radius_m: Positive | None = None
-    """radius [m] instead, of which Stokes' law makes a friction coefficient"""
+    """radius [m] instead, from which Stokes' law gives the friction coefficient"""
 
     @classmethod
     def rules(cls, given):
@@ -108,11 +108,11 @@ class InflowSection(Section):
     opening: Name
     """name of the opening"""
     count: Count
-    """how many enter in all"""
+    """total number that enter"""
     rate_per_s: Positive | None = None
-    """how many enter in a second [1/s]"""
+    """number that enter per second [1/s]"""
     concentration_per_m3: Positive | None = None
-    """or how many the fluid brings with it [1/m3], at an opening of given, constant velocity"""
+    """or their number density in the inflow [1/m3], at an opening of given, constant velocity"""
     start_s: NonNegativeFloat = 0.0
     """time at which the first enters [s]"""
     kind: str | None = None
@@ -120,7 +120,7 @@ class InflowSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One measure of how many."""
+        """Check that the number of beads is given in one way."""
         yield from exactly_one(given, "rate_per_s", "concentration_per_m3")
 
 
@@ -150,7 +150,7 @@ class BeadsSection(ParticlesSection):
     friction_kg_s: Positive | None = None
     """friction coefficient, force over velocity relative to the fluid [kg/s]"""
     radius_m: Positive | None = None
-    """radius [m] instead, of which Stokes' law makes a friction coefficient"""
+    """radius [m] instead, from which Stokes' law gives the friction coefficient"""
     kinds: Annotated[tuple[KindSection, ...], Field(strict=False)] = ()
     """kinds of beads that differ in mass or friction, each in a table [[particles.kinds]]"""
     openings: Literal["walls", "open"] = "walls"
@@ -160,7 +160,7 @@ class BeadsSection(ParticlesSection):
     kernel: Annotated[str, OneOf(COUPLING, "KERNELS")] = "linear"
     """nodes that a bead is coupled to: the corners of the cell around it, or the nearest node"""
     coupling: Annotated[str, OneOf(MODEL, "COUPLINGS")] = "both"
-    """whether bead and fluid drag each other along, the fluid does not notice, or is taken to rest"""
+    """whether beads and fluid exert drag on each other, only the fluid on the beads, or the fluid counts as at rest"""
     substeps: Annotated[int, Field(gt=0, le=MOST_SUBSTEPS)] = 1
     """steps in which forces between beads act, for each of the fluid's"""
     bonds: BondsSection | None = None
@@ -170,11 +170,11 @@ class BeadsSection(ParticlesSection):
     repulsion: RepulsionSection | None = None
     """forces between beads near each other"""
     wall_force: WallForceSection | None = None
-    """how walls repel beads; without it with kT (or 0.001 of the fluid's energy scale) over 0.5 voxels"""
+    """repulsion of beads by walls; without it kT (or 0.001 of the fluid's energy scale) over 0.5 voxels"""
     pull: PullSection | None = None
     """an external force"""
     capacity: PositiveInt | None = None
-    """beads that a rank has room for; room for all of them unless given"""
+    """largest number of beads on a rank; by default the number of all beads"""
 
     of_file = (*ParticlesSection.of_file, "time_unit_s")
 

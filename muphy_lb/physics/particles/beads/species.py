@@ -338,7 +338,7 @@ class BeadSpecies(Species[BeadsSection]):
         return with_beads(flow, self.beads)
 
     def start(self, view) -> dict[str, np.ndarray]:
-        """Where they start, with velocities of their temperature."""
+        """Initial positions, with velocities of the beads' temperature."""
         random, beads = np.random.default_rng([self.section.seed, self._own_number]), self.beads
         dimension = lattice_named(self.case.lattice.name).dimension
         voxel, offset = self._places(view, random, dimension)
@@ -437,7 +437,7 @@ class BeadSpecies(Species[BeadsSection]):
 
     @property
     def drawn(self) -> DrawnParticles:
-        """All that are in the flow, with their bonds."""
+        """Beads to draw: all in the flow, with their bonds."""
         drawn = super().drawn._replace(bonds=self.topology.bonds)
         return drawn._replace(columns=(END,), are_drawn=lambda end: end == UNDER_WAY) if self.passes else drawn
 
@@ -467,7 +467,7 @@ class BeadSpecies(Species[BeadsSection]):
             told.append("without fluid.temperature_k beads do not diffuse; give it, unless they shall only drift")
         told += self._heated_by_fluid() + self._smaller_than_asked()
         if len(self.topology.bonds) and not self.topology.chains:
-            told.append("some bonds make rings or branches, so that no sizes of chains are told")
+            told.append("some bonds make rings or branches, so the sizes of chains are not reported")
         return tuple(told)
 
     def _heated_by_fluid(self) -> list[str]:

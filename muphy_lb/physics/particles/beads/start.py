@@ -17,7 +17,7 @@ from muphy_lb.physics.particles.measures import chain_positions
 #: a force that grows like the inverse of the distance to the 13th power.
 CLEARANCE = 0.45
 #: Chains on random walks and in lines that are tried before they are given up, and directions for the next bead of a
-#: chain before it starts anew.
+#: chain before it starts again.
 TRIALS, TRIALS_OF_LINE, TRIALS_OF_STEP = 2000, 20, 100
 #: Times that the position of a single bead in its voxel is drawn again before it starts in the middle.
 TRIALS_OF_BEAD = 48
@@ -83,7 +83,7 @@ class ChainBuilder:
             if n == length:
                 return places
         raise InputError(
-            f"no place was found for a chain of {length} beads; give more room, or fewer and shorter chains"
+            f"no room was found for a chain of {length} beads; give more room, or fewer and shorter chains"
         )
 
     def line(self, first: Callable[[], np.ndarray], length: int) -> np.ndarray:
@@ -93,7 +93,7 @@ class ChainBuilder:
             places = self._line_from(first(), length)
             if places is not None:
                 return places
-        raise InputError(f"no place was found for a chain of {length} beads in a line; start it elsewhere")
+        raise InputError(f"no room was found for a chain of {length} beads in a line; start it elsewhere")
 
     def _line_from(self, first: np.ndarray, length: int) -> np.ndarray | None:
         places, ahead = np.empty((length, 3)), np.array([self._bond, 0.0, 0.0])
@@ -267,7 +267,7 @@ def _of_file(section: BeadsSection, found: ParticleTable) -> Topology:
         kinds, kind_of_bead = np.unique(found.kind[order], return_inverse=True)
     bonds = np.searchsorted(ids, found.bonds)
     if len(bonds) and section.bonds is None:
-        raise InputError(f"particles.{section.name} has bonds in its file but no table bonds that says their force")
+        raise InputError(f"particles.{section.name} has bonds in its file but no table bonds that defines their force")
     if section.bonds is not None and not len(bonds):
         raise InputError(
             f"particles.{section.name}.bonds is given, and no bonds are listed; list them in the file or in bonds_file,"

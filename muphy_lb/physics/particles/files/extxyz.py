@@ -94,7 +94,7 @@ def read_extxyz_particles(path, units: FileUnits, frame: int = 0, velocities: bo
         frame: its number from 0 on; negative ones count from the end.
 
     Raises GeometryError: there is no such file, or not enough memory; InputError: a frame that is not there or not
-    whole, columns other than ``Properties`` says, units that nobody states; and as :class:`ParticleTable` does.
+    whole, columns other than ``Properties`` says, units that are stated nowhere; and as :class:`ParticleTable` does.
     """
     lines = numbered_lines(path)
     count = _skip_to(path, lines, _from_start(path, frame))
@@ -198,7 +198,7 @@ class ExtxyzSeries:
     #: metres in a unit of length of the file; programs of molecular dynamics show lengths near 1 best
     length_unit_m: float = 1.0
     time_unit_s: float = 1.0  #: seconds in a unit of time of the file
-    #: None starts the file anew; a number keeps the frames of an existing file up to that step. Where what is cut away
+    #: None starts the file again; a number keeps the frames of an existing file up to that step. Where what is cut away
     #: cannot be read, the file as it was found is kept beside it, as ``NAME.damaged``.
     resume_step: int | None = None
     #: (2, 3) lowest and highest corner of the box [m], which other programs show as the cell; None for none
@@ -214,7 +214,9 @@ class ExtxyzSeries:
         end, last_step, is_damaged = self._kept(self.resume_step)
         if is_damaged:
             copy = set_aside(self.path)
-            LOG.warning("%s holds text that is no frame; it goes on before that, and is kept as %s", self.path, copy)
+            LOG.warning(
+                "%s ends with text that is not a frame; that is removed, and the file is kept as %s", self.path, copy
+            )
         object.__setattr__(self, "last_step", last_step)
         with output_errors(self.path), open(self.path, "r+b", opener=no_link) as file:
             file.truncate(end)

@@ -47,7 +47,7 @@ class _Parsed:
 
 def read_lammps_particles(path, units: FileUnits, velocities: bool = True) -> ParticleTable:
     """Particles of a data file: sections Atoms, Velocities, Bonds and Angles; others are left out. Without a style
-    behind the heading Atoms, the columns tell it.
+    after the heading Atoms, the columns determine it.
 
     Kinds are the types of the file, as text. Positions are those of the file: image counts are left out, so bonds may
     lead across a periodic box.
@@ -56,8 +56,8 @@ def read_lammps_particles(path, units: FileUnits, velocities: bool = True) -> Pa
         units: what lengths and velocities of the file mean, as far as the caller knows.
 
     Raises GeometryError: there is no such file, or not enough memory; InputError: no section Atoms or none of a known
-    style, lines other than the style or the header says, velocities of other atoms, units that nobody states; and as
-    :class:`ParticleTable` does.
+    style, lines other than the style or the header says, velocities of other atoms, units that are stated nowhere; and
+    as :class:`ParticleTable` does.
     """
     ask_for_text(path)
     parsed = _parse(path)

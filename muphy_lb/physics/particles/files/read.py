@@ -137,7 +137,7 @@ def _words(path, number: int, line: str) -> list[str]:
     try:
         return [word.strip() for word in next(csv.reader([line], strict=True))]
     except csv.Error as error:
-        raise InputError(f"{path}, line {number}: {shown(line)} is no line of CSV ({error})") from error
+        raise InputError(f"{path}, line {number}: {shown(line)} is not a line of CSV ({error})") from error
 
 
 def _check_headings(path, number: int, headings: Sequence[str], known: Sequence[str]) -> None:

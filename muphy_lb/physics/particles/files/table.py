@@ -28,7 +28,7 @@ class BondedInteractions:
     lines: Sequence[int] | None = None  #: (m,) numbers of their lines in a file, or None
 
     def location(self, row: int) -> str:
-        """Where an entry stands, for messages."""
+        """Position of an entry in the file, for messages."""
         return _location(self.source, self.lines, row)
 
 
@@ -106,7 +106,7 @@ class ParticleTable:
         return replace(self, bond_list=bonds)
 
     def location(self, row: int) -> str:
-        """Where a particle stands, for messages."""
+        """Position of a particle in the file, for messages."""
         return _location(self.source, self.lines, row)
 
     def _check_shapes(self, vectors: Mapping[str, np.ndarray]) -> None:

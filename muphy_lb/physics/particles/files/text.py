@@ -24,7 +24,7 @@ def numbered_lines(path) -> Iterator[tuple[int, str]]:
     with _readable(path) as file:
         for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), ""), 1):
             if len(line) > MAX_LINE:
-                raise InputError(f"{path}, line {number}: it is longer than {MAX_LINE} letters: this is no table")
+                raise InputError(f"{path}, line {number}: it is longer than {MAX_LINE} letters: this is not a table")
             yield number, line.rstrip("\n")
 
 
@@ -66,7 +66,7 @@ class Rows:
         return np.array(words, dtype=str)
 
     def location(self, row: int) -> str:
-        """Where a row stands, for messages."""
+        """Position of a row in the file, for messages."""
         return f"{self.path}, line {self.lines[row]}"
 
     def _column(self, column: int, kind: type, what: str) -> np.ndarray:
@@ -104,7 +104,7 @@ def _readable(path) -> Iterator[TextIO]:
         with open(regular_file(path), encoding="utf-8-sig") as file:
             yield file
     except UnicodeDecodeError as error:
-        raise InputError(f"cannot read {path}: it is no text in UTF-8; convert it") from error
+        raise InputError(f"cannot read {path}: it is not text in UTF-8; convert it") from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -132,7 +132,7 @@ class FileUnits:
 
     def agreed(self, stated: "FileUnits", path) -> "FileUnits":
         """These units, as the caller gives them, with what a file states of its own where the caller is silent. Raises
-        InputError: both speak and differ."""
+        InputError: both are given and differ."""
         pairs = {"length_unit_m": (self.length_m, stated.length_m), "time_unit_s": (self.time_s, stated.time_s)}
         for name, (given, own) in pairs.items():
             if given is not None and own is not None and not np.isclose(given, own, rtol=1e-9, atol=0.0):

@@ -131,11 +131,12 @@ class TracerSeries(SeriesObserver):
         return {"time_s": time_s, "variance_m2": variance_m2}
 
     def restore(self, state: dict) -> None:
-        """Go on from them."""
+        """Continue from them."""
         self._before = state["time_s"], np.asarray(state["variance_m2"])
 
     def finish(self) -> dict | None:
-        """How many have left where, and how long they stayed; the breakthrough curves are written beside it."""
+        """Number of tracers that have left through each opening and their residence times; writes the breakthrough
+        curves."""
         columns = self._columns()
         if columns is None:
             return None

@@ -22,17 +22,17 @@ class TracersSection(ParticlesSection):
     start_s: NonNegativeFloat = 0.0
     """time at which they start [s]"""
     rate_per_s: Positive | None = None
-    """how many start in a second [1/s], one after the other; without it all start at start_s"""
+    """number that start per second [1/s], one after the other; without it all start at start_s"""
     diffusivity_m2_s: NonNegativeFloat = 0.0
     """diffusivity of their random walk [m2/s]"""
     walls: Literal["reflect", "stick"] = "reflect"
-    """what happens to those that meet a wall"""
+    """behaviour of tracers that meet a wall"""
     path_lines: NonNegativeInt = 0
-    """of how many of them the snapshots become path lines in particles_NAME_path_lines.vtkhdf"""
+    """number of tracers whose snapshots become path lines in particles_NAME_path_lines.vtkhdf"""
 
     @classmethod
     def rules(cls, given):
-        """One position to start from."""
+        """Check that starting positions are given in one way."""
         yield from super().rules(given)
         yield from exactly_one(given, "count", "file", "positions_m")
         places = [key for key in ("box_m", "opening", "positions_m", "file") if key in given]

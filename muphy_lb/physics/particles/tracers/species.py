@@ -84,7 +84,7 @@ class Tracers(Species[TracersSection]):
         return with_tracers(flow, self.name, self.count, self.diffusivity, seed, self.section.walls == "stick")
 
     def start(self, view) -> dict[str, np.ndarray]:
-        """Where they start, and when."""
+        """Initial positions and start times."""
         section, count = self.section, self.count
         random = np.random.default_rng(section.seed)
         identity = np.arange(count)

@@ -2,8 +2,9 @@
 
 The velocity between nodes is linear in every voxel, and its mean over the voxel is the velocity of the node, so that
 its mean over the fluid is that of the flow, whatever the geometry. Slopes are central differences; beside a wall, which
-lies half-way, the component across it falls to zero there, and the others go on as between the nodes on the other side,
-but not beyond zero. (With half-way bounce-back the velocity of a node is exactly the mean of the flows through two
+lies half-way, the component across it falls to zero there, and the others continue as between the nodes on the other
+side, but not beyond zero. (With half-way bounce-back the velocity of a node is exactly the mean of the flows through
+two
 opposite faces of its voxel: with a wall on one side the flow through the other is twice it.) Then the slopes along axes
 without walls are corrected so that the divergence is zero: the flow neither gathers nor thins tracers.
 

@@ -25,7 +25,7 @@ IN_SOLIDS = named("is_fluid")
 
 @cache
 def scalar_collision(scalar_lattice: Lattice, in_solids: bool = False) -> Operator:
-    """The collision of the populations on a lattice, which may go on in solids."""
+    """The collision of the populations on a lattice, which may continue in solids."""
 
     def reference(values, n, lattice, parameters):
         even_rate, odd_rate = (parameters[name] for name in RATES)

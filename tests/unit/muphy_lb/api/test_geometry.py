@@ -82,7 +82,7 @@ def test_a_plane_array_makes_a_plane_flow():
 @pytest.mark.parametrize(
     ("array", "words"),
     [
-        (np.zeros((3, 3, 3)), "type float64; allowed: integers, 0 .* or truth values.*image > 0.5"),
+        (np.zeros((3, 3, 3)), "type float64; allowed: integers, 0 .* or Booleans.*image > 0.5"),
         (np.zeros((2, 3, 4, 5), int), r"shape \(2, 3, 4, 5\); allowed: \(nz, ny, nx\)"),
         (np.zeros((0, 3), int), "one voxel or more"),
         (np.zeros((3, 3), object), "type object"),
@@ -196,7 +196,7 @@ def test_a_geometry_is_handed_on(rock):
 
 
 def test_only_surfaces_are_voxelised(rock):
-    with pytest.raises(GeometryError, match="is no surface"):
+    with pytest.raises(GeometryError, match="is not a surface"):
         geometry.voxelise(rock, 1e-3)
 
 

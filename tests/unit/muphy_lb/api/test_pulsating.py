@@ -1,4 +1,4 @@
-"""Pulsating flows in Python: they end when they are periodic, are stopped, and go on after changes of their case."""
+"""Pulsating flows in Python: they end when they are periodic, are stopped, and continue after changes of their case."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_a_callback_ends_a_run_after_its_own_step(is_written, tmp_path):
 def test_a_steady_state_of_a_case_that_asks_for_a_periodic_one_is_refused():
     with (
         Simulation(beating()) as simulation,
-        pytest.raises(InputError, match=r"what pulsates is never steady; call run"),
+        pytest.raises(InputError, match=r"a pulsating flow is never steady; call run"),
     ):
         simulation.run_until_steady()
 

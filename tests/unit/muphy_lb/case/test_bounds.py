@@ -170,7 +170,9 @@ def test_a_table_without_headings_loses_no_line_in_silence(tmp_path):
 
 @pytest.mark.parametrize("changes", ["run.steps=10", [10]])
 def test_changes_of_a_case_are_not_one_text(changes):
-    with pytest.raises(InputError, match=r"of type (str|list); give values by dotted key, such as .* a list of texts"):
+    with pytest.raises(
+        InputError, match=r"of type (str|list); give values by dotted key, such as .* a list of strings"
+    ):
         as_case(tomllib.loads(TEXT), changes)
 
 

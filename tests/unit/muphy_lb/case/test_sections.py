@@ -80,11 +80,11 @@ MISTAKES = {
     ),
     "series beside a table": (
         inlet(velocity_m_s=1.0, waveform={"file": "t.csv", "cosine": [1.0]}),
-        "openings.inlet.waveform has a file and a series; give one of both",
+        "openings.inlet.waveform has a file and a series; give one of the two",
     ),
     "mean beside a table": (
         inlet(velocity_m_s=1.0, waveform={"file": "t.csv", "mean": 0.5}),
-        "openings.inlet.waveform has a file and a series; give one of both",
+        "openings.inlet.waveform has a file and a series; give one of the two",
     ),
     "period of nothing": (
         inlet(velocity_m_s=1.0, waveform={"period_s": 0.0}),

@@ -173,11 +173,11 @@ def test_inertia_is_warned_of():
     assert found.reynolds > 1.0 and any("Reynolds" in text for text in found.warnings)
 
 
-def command(tmp_path, table=DUCT, **options):
+def command(tmp_path, case=None, **options):
     """Exit code of the command, on the duct by default, what it said, and what it wrote."""
-    said, case = [], tmp_path / "case.toml"
-    case.write_text(case_from_dict(table).to_toml())
-    given = {"case": case, "set": [], "axis": None, "tensor": False, "json": tmp_path / "k.json", "plot": None}
+    said, path = [], tmp_path / "case.toml"
+    path.write_text((case or case_from_dict(DUCT)).to_toml())
+    given = {"case": path, "set": [], "axis": None, "tensor": False, "json": tmp_path / "k.json", "plot": None}
     given |= {"output": tmp_path / "out", "overwrite": False, "time_step": "short", "refine": None, "memory": None}
     given |= {"profile": True}
     code = permeability(SimpleNamespace(**given | options), said.append, SerialCommunicator())
@@ -286,7 +286,7 @@ def test_an_image_mirrored_along_one_axis_is_mirrored_along_each_in_turn(tmp_pat
     np.save(tmp_path / "rock.npy", 1 - solid)
     geometry = {"file": "rock.npy", "spacing_m": SPACING_M, "options": {"mirror": "x", "drop_unconnected": "x"}}
     rock = SHORT | {"geometry": geometry, "flow": {"acceleration_m_s2": [1.0, 0.0, 0.0]}}
-    code, said, record = command(tmp_path, rock, tensor=True, set=["run.steps=30"])
+    code, said, record = command(tmp_path, case_from_dict(rock), tensor=True, set=["run.steps=30"])
     assert code == 1 and "mirrored along each in turn" in said
     assert all(record["flows"][axis]["permeability_m2"] > 0.0 for axis in "xyz")
     assert np.count_nonzero(np.abs(record["tensor_m2"]) > 1e-6 * np.max(record["tensor_m2"])) == 3

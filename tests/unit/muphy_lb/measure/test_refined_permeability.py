@@ -1,14 +1,11 @@
 """Permeability on finer grids: the cases, what one flow hands to the next, crops, and the command."""
 
-import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from muphy_lb.apps.rock import refined_flow
-from muphy_lb.apps.rock.permeability import permeability
 from muphy_lb.apps.rock.refinement import Refinement, crops, force_axis_of, largest_share, on_grid
 from muphy_lb.apps.rock.settled_flow import Relay, settled_flow
 from muphy_lb.apps.rock.time_step import quick_flow
@@ -21,6 +18,7 @@ from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
 from muphy_lb.setup.geometry import load_nodes
 from muphy_lb.validation.flows import duct_flow_rate
+from tests.unit.muphy_lb.measure.test_permeability import command
 
 SPACING_M = 1e-5
 WIDTH, HEIGHT = 3, 5
@@ -156,7 +154,7 @@ def test_crops_are_as_large_as_fits_and_are_mirrored_along_the_force(rock):
     np.testing.assert_array_equal(lows[1], 0)
     np.testing.assert_array_equal(highs[2], [48, 44, 40])
     assert np.prod(np.subtract(highs[0], lows[0])) <= 0.16 * 48 * 44 * 40
-    with pytest.raises(InputError, match="no sample"):
+    with pytest.raises(InputError, match="too few for a sample"):
         crops(case, load_nodes(case)[0].header, 0.001, "x")
 
 
@@ -164,17 +162,6 @@ def test_crops_need_a_force_along_an_axis():
     assert force_axis_of((0.0, 2.0, 0.0)) == "y"
     with pytest.raises(InputError, match="along one axis"):
         force_axis_of((1.0, 2.0, 0.0))
-
-
-def command(tmp_path, case, **options):
-    """Exit code of the command, what it said, and what it wrote."""
-    said, path = [], tmp_path / "case.toml"
-    path.write_text(case.to_toml())
-    given = {"case": path, "set": [], "axis": None, "tensor": False, "json": tmp_path / "k.json", "plot": None}
-    given |= {"output": tmp_path / "out", "overwrite": False, "refine": None, "memory": None, "time_step": "short"}
-    given |= {"profile": False}
-    code = permeability(SimpleNamespace(**given | options), said.append, SerialCommunicator())
-    return code, "\n".join(said), json.loads((tmp_path / "k.json").read_text())
 
 
 def test_the_command_tells_a_limit_whose_bar_holds_the_truth(tmp_path, rock):

@@ -88,7 +88,7 @@ def test_a_ratio_without_a_reference_pressure_is_warned_of(tmp_path):
     [
         ({"proximal": "befor"}, "did you mean 'before'"),
         ({"proximal": "behind"}, "two different probes"),
-        ({"distal": "nowhere"}, "no probe with plane_m"),
+        ({"distal": "nowhere"}, "not a probe with plane_m"),
     ],
 )
 def test_a_segment_needs_two_planes(segment, text):

@@ -98,7 +98,7 @@ def test_a_flow_that_becomes_unstable_begins_anew_with_the_time_step_of_the_case
     monkeypatch.setattr(time_step, "settled_flow", unstable)
     said, steps = [], {"run": ROCK["run"] | {"steps": 40}, "output": {"checkpoint_every_steps": 20}}
     found = flow(nodes, tmp_path, said=said, **steps)
-    assert found.time_step_s == pytest.approx((1.0 / 6.0) * 1e-5**2 / 1e-6) and "begun anew" in said[2]
+    assert found.time_step_s == pytest.approx((1.0 / 6.0) * 1e-5**2 / 1e-6) and "started again" in said[2]
     assert found.steps == 40
 
 
@@ -124,7 +124,7 @@ def test_the_time_step_stays_where_memory_does_not_hold_the_box(nodes, monkeypat
     monkeypatch.setattr("muphy_lb.geometry.limits.SMALL", 0)
     monkeypatch.setattr("muphy_lb.geometry.limits.free_bytes", lambda: 1000)
     assert quick_case(case, distributed(case, ALONE, nodes)) is None
-    assert "a shorter time step is not looked for: the width of the pores, 72 x 4 x 4 voxels" in caplog.text
+    assert "no shorter time step is searched for: the width of the pores, 72 x 4 x 4 voxels" in caplog.text
 
 
 def test_wide_pores_keep_their_time_step(nodes):

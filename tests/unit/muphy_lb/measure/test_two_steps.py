@@ -79,7 +79,7 @@ def same(first, second) -> list[str]:
     [*((kind, each) for kind in KINDS for each in ("pull", "aa")), ("half-way", "push"), ("warm", "push")],
 )
 def test_a_restart_tells_what_was_told(kind, streaming, tmp_path):
-    """And goes on to tell it."""
+    """And continues to tell it."""
     simulation, again = (flow(kind, streaming) for _ in range(2))
     simulation.step(STEPS)
     before = told(simulation)

@@ -105,7 +105,7 @@ def test_an_unstable_member_leaves_the_others_as_they_are():
 
 
 def test_zones_of_openings_are_those_of_each_member_alone():
-    """At a Reynolds number of a voxel above 10; a member below it, which has no zones, shares no pack with them."""
+    """At a cell Reynolds number above 10; a member below it, which has no zones, shares no pack with them."""
     cases = [fast(0.04, 4e-3), fast(0.05, 4.6e-3)]
     slow = fast(0.01, 4e-3)
     kinds = [common(Survey(case, ONE, load_nodes(case)[0])) for case in (cases[0], slow)]

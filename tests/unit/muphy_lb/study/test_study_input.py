@@ -53,7 +53,7 @@ def both(**keys) -> dict:
         (both(sampler="list", samples=None), "there are: inflow none, viscosity none"),
         (both(parameters=[INFLOW, INFLOW]), "several parameters named 'inflow'"),
         (both(parameters=[INFLOW, INFLOW | {"name": "other"}]), "study has two parameters that set openings.inlet"),
-        (both(correlations=[{"between": ["inflow", "age"], "coefficient": 0.5}]), "'age', which is no parameter"),
+        (both(correlations=[{"between": ["inflow", "age"], "coefficient": 0.5}]), "'age', not a parameter"),
         (both(correlations=[{"between": ["inflow", "viscosity"], "coefficient": 1.5}]), "less than 1"),
         (both(start="out", parameters=[INFLOW | {"key": "geometry.spacing_m"}]), "changes them, geometry.spacing_m"),
         (both(start="out", pack=2), "has start and pack"),

@@ -86,7 +86,7 @@ def test_chains_longer_than_a_periodic_box_keep_clear_of_their_images(kind):
 
 
 def test_a_chain_without_room_is_refused():
-    with pytest.raises(InputError, match="no place was found for a chain of 60 beads"):
+    with pytest.raises(InputError, match="no room was found for a chain of 60 beads"):
         builder_in((1, 1, 6)).line(lambda: np.array([2.0, 0.0, 0.0]), 60)
 
 

@@ -115,7 +115,7 @@ def test_what_is_no_frame_is_set_aside(tmp_path, damage, caplog):
     before = path.read_bytes()
     write(path, [30], resume_step=20)
     assert steps_of(path) == [0, 10, 30]
-    assert (tmp_path / "a.extxyz.damaged").read_bytes() == before and "no frame" in caplog.text
+    assert (tmp_path / "a.extxyz.damaged").read_bytes() == before and "not a frame" in caplog.text
 
 
 def test_resuming_a_file_of_others_is_refused(tmp_path):

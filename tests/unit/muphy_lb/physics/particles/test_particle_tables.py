@@ -162,7 +162,7 @@ WRONG_CSV = {
     "a negative id": (HEAD + "-3,0,0,0\n", "line 2: the id is -3; it must be from 0 to"),
     "a huge id": (HEAD + "9" * 30 + ",0,0,0\n", "line 2: the id is '9+'; it must be a whole number"),
     "semicolons": ("x_m;y_m;z_m\n0,1;0;0\n", "line 1: 'x_m;y_m;z_m'; columns must be divided by commas"),
-    "a field without end": (HEAD + "3,0,0," + '"' + "7" * 200 + "\n", "line 2: '3,0,0,.*7+.* is no line of CSV"),
+    "a field without end": (HEAD + "3,0,0," + '"' + "7" * 200 + "\n", "line 2: '3,0,0,.*7+.* is not a line of CSV"),
     "an unknown heading": ("x_m,y_m,zm\n0,0,0\n", "unknown heading 'zm'; did you mean 'z_m'"),
     "a heading twice": ("x_m,y_m,z_m,x_m\n0,0,0,0\n", "the heading x_m is there twice"),
     "half a velocity": ("x_m,y_m,z_m,vx_m_s\n0,0,0,0\n", "has no column vy_m_s"),
@@ -319,7 +319,7 @@ def test_only_regular_files_of_text_are_read(tmp_path, suffix):
     with pytest.raises(InputError, match="a pipe or a device"):
         read_particles(tmp_path / f"pipe{suffix}", 1.0)
     (tmp_path / f"bytes{suffix}").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="no text in UTF-8"):
+    with pytest.raises(InputError, match="not text in UTF-8"):
         read_particles(tmp_path / f"bytes{suffix}", 1.0)
     file(tmp_path, f"long{suffix}", "1 " * text.MAX_LINE)
     with pytest.raises(InputError, match="line 1: it is longer than"):
