@@ -54,7 +54,8 @@ def _advice(prepared: Preparation) -> Iterator[str]:
     """Doubts about the numbers of a case, and warnings of coarse openings and of its physics."""
     header, frames = prepared.header, prepared.frames
     yield from plausibility(prepared.case, header, frames, prepared.numerics)
-    coarse = resolution_warnings(header.openings, frames, header.spacing_m)
+    are_stairs = prepared.case.lattice.walls == HALF_WAY
+    coarse = resolution_warnings(header.openings, frames, header.spacing_m, are_stairs)
     across = (
         *force_warnings(prepared.case, header, prepared.conditions, frames),
         *tilt_warnings(header, prepared.conditions, frames),

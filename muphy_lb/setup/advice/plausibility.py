@@ -52,14 +52,22 @@ from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.numerics import FLOW_KEYS, Numerics
 from muphy_lb.setup.waveforms import waveform_factor
 
+MOST_STAIRS = 0.05
+"""Expected error of the flow between half-way walls, one over the voxels across, from which it is told. Pipes of radius
+2 to 20 voxels at random places of the grid, straight and along (1, 1, 0) to (2, 1, 1): 0.9 and 0.64 of that rms, 2.5
+and 1.2 of it at most (benchmarks/notes/newcomers.md)."""
+
 FEW_ACROSS = 8  # fewer voxels across an opening than these give no reliable profile, flow rate or wall shear
 
 SMALLER = 0.85
 """Radius of a disc over that of the opening it makes, below which its rim of some voxels decides what is open."""
 
 
-def resolution_warnings(openings: Sequence[Opening], frames: Sequence[OpeningFrame], spacing_m: float) -> Iterator[str]:
-    """Warnings of openings with few voxels across them, and of those that are larger than their discs."""
+def resolution_warnings(
+    openings: Sequence[Opening], frames: Sequence[OpeningFrame], spacing_m: float, are_stairs: bool
+) -> Iterator[str]:
+    """Warnings of openings with few voxels across them, and of those that are larger than their discs; ``are_stairs``:
+    whether walls are half-way."""
     across = {opening.name: 2.0 * frame.radius for opening, frame in zip(openings, frames, strict=True)}
     few = {name: n for name, n in across.items() if n < FEW_ACROSS}
     if few:
@@ -68,6 +76,15 @@ def resolution_warnings(openings: Sequence[Opening], frames: Sequence[OpeningFra
         yield (
             f"few voxels across openings: {listed}; {FEW_ACROSS} or more are needed to rely on the result:"
             f" geometry.spacing_m = {finer_m:.2g} or finer"
+        )
+    round_ones = {each.name: 2.0 * frame.radius for each, frame in zip(openings, frames, strict=True) if frame.is_round}
+    name = min(round_ones, key=round_ones.__getitem__, default="")
+    if are_stairs and name and MOST_STAIRS * round_ones[name] < 1.0:
+        yield (
+            f"half-way walls are stairs: in a round vessel of {round_ones[name]:.1f} voxels across, as at {name}, the"
+            f" flow that pressures drive, or the pressure drop of a given flow, is off by some"
+            f" {100.0 / round_ones[name]:.0f} %, rarely more than twice that, and by more where it is narrower; take"
+            " lattice.walls = 'bouzidi' if the geometry knows the place of its wall, or a finer geometry.spacing_m"
         )
     for opening, frame in zip(openings, frames, strict=True):
         radius_m = frame.radius * spacing_m
