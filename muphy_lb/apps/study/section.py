@@ -57,7 +57,8 @@ class ParameterSection(Section):
     values: Annotated[tuple[Any, ...], Field(strict=False)] | None = None
     """list of equally likely values: numbers, texts such as names of files, or lists"""
     measured: str | None = None
-    """CSV file with a heading and measured values, of which the distribution is that of the sample"""
+    """CSV file with a heading, which may name their unit, and measured values, of which the distribution is that of
+    the sample"""
     column: str | None = None
     """heading of the column of the CSV file; without it the name of the parameter"""
     blocks: Annotated[tuple[AtLeastOne, ...], Field(strict=False)] | None = None
