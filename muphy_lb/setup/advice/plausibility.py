@@ -50,7 +50,7 @@ from muphy_lb.setup.boundaries import lumped_outlets
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.numerics import FLOW_KEYS, Numerics
-from muphy_lb.setup.waveforms import waveform_factor
+from muphy_lb.setup.waveforms import other_periods, waveform_factor
 
 MOST_STAIRS = 0.05
 """Expected error of the flow between half-way walls, one over the voxels across, from which it is told. Pipes of radius
@@ -429,6 +429,7 @@ def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics)
                 f"warning: run.periodic_tolerance compares whole periods, and the run has one: give run.time_s ="
                 f" {4.0 * factor.period_s:.4g} or more"
             )
+    others = other_periods(case)
     doubts = (
         *_against_their_kind(case, header.openings, means),
         *unusual_values(case, header, duration_s),
@@ -436,6 +437,7 @@ def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics)
         *sound_warnings(case, header, {k: w for k, w in waves.items() if k.startswith("openings.")}, numerics),
         *storage_warnings(case, header, frames, waves, numerics),
         *stream_warnings(case, numerics),
+        *(f"{told}: means over the last period are not those of a flow that repeats itself" for told in others),
     )
     return lines + [f"warning: {text}" for text in doubts]
 
