@@ -1,6 +1,7 @@
 """From the waveforms of a case to factors of time, and what is known of them before the first step."""
 
 from collections.abc import Iterator
+from math import ceil
 
 import numpy as np
 
@@ -15,6 +16,7 @@ MAX_OVERSHOOT = 3.0
 # Points of a waveform: the spline solves a dense system.
 MOST_POINTS = 2000
 SAMPLES_A_WAVE = 100
+SAMPLES_OF_WAVE = 4  # that means over a period take
 STEPS_OF_WAVE = 50  # least number of steps, of what a frozen flow carries, in the fastest wave
 # Difference of the ratio of two periods from a whole number, relative.
 PERIOD_ERROR = 1e-6
@@ -80,6 +82,12 @@ def fastest_of_flow_s(case: Case) -> float:
 def longest_period_s(case: Case) -> float:
     """Longest period of the time-dependent values of a case [s], 0 if there are none."""
     return max(periods_s(case).values(), default=0.0)
+
+
+def samples_of_period(case: Case, least: int) -> int:
+    """How many samples of the longest period its means take: ``least``, and four of the fastest wave, which would look
+    as if it stood still at one."""
+    return max(least, ceil(SAMPLES_OF_WAVE * longest_period_s(case) / fastest_of_flow_s(case)))
 
 
 def periods_s(case: Case) -> dict[str, float]:
