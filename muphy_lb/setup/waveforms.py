@@ -107,7 +107,7 @@ def refuse_other_periods(case: Case) -> None:
 
 
 def other_periods(case: Case) -> Iterator[str]:
-    """What of a case repeats itself with a period of which the longest is no whole multiple."""
+    """Texts on the periods of a case of which the longest is no whole multiple."""
     periods = periods_s(case)
     longest = max(periods, key=periods.__getitem__, default="")
     for key, period_s in periods.items():
