@@ -63,11 +63,8 @@ SMALLER = 0.85
 """Radius of a disc over that of the opening it makes, below which its rim of some voxels decides what is open."""
 
 
-def resolution_warnings(
-    openings: Sequence[Opening], frames: Sequence[OpeningFrame], spacing_m: float, are_stairs: bool
-) -> Iterator[str]:
-    """Warnings of openings with few voxels across them, and of those that are larger than their discs; ``are_stairs``:
-    whether walls are half-way."""
+def resolution_warnings(openings: Sequence[Opening], frames: Sequence[OpeningFrame], spacing_m: float) -> Iterator[str]:
+    """Warnings of openings with few voxels across them, and of those that are larger than their discs."""
     across = {opening.name: 2.0 * frame.radius for opening, frame in zip(openings, frames, strict=True)}
     few = {name: n for name, n in across.items() if n < FEW_ACROSS}
     if few:
@@ -77,15 +74,6 @@ def resolution_warnings(
             f"few voxels across openings: {listed}; {FEW_ACROSS} or more are needed to rely on the result:"
             f" geometry.spacing_m = {finer_m:.2g} or finer"
         )
-    round_ones = {each.name: 2.0 * frame.radius for each, frame in zip(openings, frames, strict=True) if frame.is_round}
-    name = min(round_ones, key=round_ones.__getitem__, default="")
-    if are_stairs and name and MOST_STAIRS * round_ones[name] < 1.0:
-        yield (
-            f"half-way walls are stairs: in a round vessel of {round_ones[name]:.1f} voxels across, as at {name}, the"
-            f" flow that pressures drive, or the pressure drop of a given flow, is off by some"
-            f" {100.0 / round_ones[name]:.0f} %, rarely more than twice that, and by more where it is narrower; take"
-            " lattice.walls = 'bouzidi' if the geometry knows the place of its wall, or a finer geometry.spacing_m"
-        )
     for opening, frame in zip(openings, frames, strict=True):
         radius_m = frame.radius * spacing_m
         if opening.radius_m < SMALLER * radius_m:
@@ -94,6 +82,19 @@ def resolution_warnings(
                 f" {radius_m:.4g} m, as discs reach some voxels beyond their rim; give that as radius_m, or a finer"
                 " geometry.spacing_m if only a part of the end is to be open"
             )
+
+
+def accuracy_of_stairs(openings: Sequence[Opening], frames: Sequence[OpeningFrame]) -> Iterator[str]:
+    """A line on the error of the flow between half-way walls where they are stairs, if it is large."""
+    across = {each.name: 2.0 * frame.radius for each, frame in zip(openings, frames, strict=True) if frame.is_round}
+    name = min(across, key=across.__getitem__, default="")
+    if name and MOST_STAIRS * across[name] < 1.0:
+        yield (
+            f"accuracy: half-way walls are stairs: in a round vessel of {across[name]:.1f} voxels across, as at {name},"
+            " the flow that pressures drive, or the pressure drop of a given flow, is off by some"
+            f" {100.0 / across[name]:.0f} %, rarely more than twice that, and by more where it is narrower; better are"
+            " lattice.walls = 'bouzidi', if the geometry knows the place of its wall, or a finer geometry.spacing_m"
+        )
 
 
 def force_warnings(case: Case, header: GeometryHeader, conditions: Sequence[Condition], frames) -> Iterator[str]:

@@ -10,17 +10,16 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.lattice import D3Q19
-from muphy_lb.setup.advice.plausibility import resolution_warnings, slowness_warnings
+from muphy_lb.setup.advice.plausibility import accuracy_of_stairs, resolution_warnings, slowness_warnings
 from tests.channel import open_channel
 
 SPACING_M = 1e-3
 
 
-def told(across, radius_m=float("inf"), is_round=False, are_stairs=True):
+def told(across, radius_m=float("inf")):
     """The warnings of an opening with so many voxels across, of a disc of that radius."""
     opening = Opening("outlet", "outlet", (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), radius_m)
-    frame = SimpleNamespace(radius=0.5 * across, is_round=is_round)
-    return list(resolution_warnings([opening], [frame], SPACING_M, are_stairs))
+    return list(resolution_warnings([opening], [SimpleNamespace(radius=0.5 * across)], SPACING_M))
 
 
 def test_nothing_is_said_of_enough_voxels_and_a_disc_as_large_as_its_opening():
@@ -34,9 +33,13 @@ def test_few_voxels_are_told_with_the_edge_that_would_do():
 
 def test_what_stairs_of_a_round_vessel_cost_is_told():
     """Half-way pipes of radius 4 to 6 carry 0.75 to 1.15 of Poiseuille's flow, as they lie in the grid."""
-    (text,) = told(10.0, is_round=True)
-    assert "10.0 voxels across, as at outlet" in text and "off by some 10 %" in text
-    assert told(10.0, is_round=True, are_stairs=False) == told(20.0, is_round=True) == []
+    opening = Opening("outlet", "outlet", (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), 1.0)
+    coarse, fine, flat = (
+        list(accuracy_of_stairs([opening], [SimpleNamespace(radius=radius, is_round=is_round)]))
+        for radius, is_round in ((5.0, True), (10.0, True), (5.0, False))
+    )
+    assert "10.0 voxels across, as at outlet" in coarse[0] and "off by some 10 %" in coarse[0]
+    assert fine == flat == []
 
 
 @pytest.mark.parametrize(("shape", "is_round"), [("pipe", True), ("square_duct", False), ("channel", False)])
