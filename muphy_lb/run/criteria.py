@@ -68,19 +68,18 @@ def monitored(view: FlowView) -> dict[str, dict[str, float]] | None:
     }
     for physics in view.physics:
         measures |= physics.monitored(view)
-    watched = view.case.run.steady_watch
-    groups = {name: measures[name]() for name in measures if name in watched}
-    if EXTRAPOLATED in watched and any(condition.feedback for condition in view.conditions):
+    groups = {name: measures[name]() for name in measures if name in view.case.run.steady_watch}
+    if EXTRAPOLATED in groups and any(condition.feedback for condition in view.conditions):
         groups |= groups_of_openings(view.openings() or {})
     return groups if view.communicator.rank == 0 else None
 
 
 def groups_of_openings(states: Mapping[str, OpeningState]) -> dict[str, dict[str, float]]:
     """Groups of what is looked at of openings: flow rates and, where outlets have networks, pressures."""
-    rates = {EXTRAPOLATED: {name: each.flow_rate_m3_s for name, each in states.items()}}
-    if not any(each.feedback for each in states.values()):
-        return rates
-    return rates | {PRESSURES: {name: each.mean_pressure_pa for name, each in states.items()}}
+    groups = {EXTRAPOLATED: {name: each.flow_rate_m3_s for name, each in states.items()}}
+    if any(each.feedback for each in states.values()):
+        groups[PRESSURES] = {name: each.mean_pressure_pa for name, each in states.items()}
+    return groups
 
 
 def refuse_to_watch_nothing(case: Case, header: GeometryHeader) -> None:
