@@ -148,7 +148,8 @@ class StudySection(Section):
     Without it all numbers that differ between members"""
     pack: Annotated[int, Field(ge=0, le=112)] = 0
     """most members that one launch steps together, side by side, where they have the time step, the fluid and the run
-    in common; 0 for one after another. Steady flows are then judged by the flow rates of openings alone"""
+    in common; 0 for one after another. Steady flows are then judged by the flow rates, and before
+    networks the pressures, of openings alone"""
     start: str | None = None
     """folder of a run or of Simulation.save whose flow all members go on from; they have its nodes and time step"""
     keep_files: bool = False
