@@ -71,6 +71,20 @@ def difference_in_si(text: str, unit: str) -> float:
     return float(f"{value - in_si(f'0 {found[2]}', unit):.{DIGITS - 3}g}") if found else value
 
 
+def column_in_si(column, heading: str, unit: str):
+    """A column of a table, an array, in SI; its heading may name the unit in brackets, as in ``time [ms]``, or in round
+    ones, which count if they hold such a unit. ValueError as of :func:`in_si`."""
+    if (named := re.search(r"\[(.+)\]|\((.+)\)", heading)) is None:
+        return column
+    try:
+        zero, one = (in_si(f"{number} {named[1] or named[2]}", unit) for number in (0, 1))
+    except ValueError:
+        if named[1]:
+            raise
+        return column
+    return zero + (one - zero) * column
+
+
 def number_in_si(text: str, unit: str) -> float:
     """The value in SI of a plain number, which is in SI, or of a number with a unit; ValueError as of :func:`in_si`."""
     return float(text) if re.fullmatch(NUMBER, text.strip()) else in_si(text, unit)

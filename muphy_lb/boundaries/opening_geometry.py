@@ -80,6 +80,11 @@ class OpeningFrame:
         return 1.0 if np.array_equal(self.along, self.normal) else float(self.along @ self.normal)
 
     @property
+    def is_round(self) -> bool:
+        """Whether walls beside it are stairs if they are those of voxels: not where it fills the box around it."""
+        return self.has_walls and self.area != np.prod(2.0 * self.half_widths)
+
+    @property
     def vessel_area(self) -> float:
         """Cross-section of the vessel, whose waves have that; ``area`` is what the plane cuts of it."""
         return self.area * self.cosine

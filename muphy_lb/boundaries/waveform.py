@@ -2,9 +2,8 @@
 table points; courses that do not repeat themselves, a bolus and a table; and the uniform body force over time: a
 vector, times a waveform, that turns about an axis, and further terms."""
 
-import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import cut, regular_file
-from muphy_lb.geometry.quantities import in_si
+from muphy_lb.geometry.quantities import column_in_si
 
 MAX_BYTES = 2**24  # largest table
 LARGEST = 1e30  # largest number in a table: products of a few such numbers are numbers
@@ -125,32 +124,41 @@ class StepMean:
         return replace(self, n_steps=n_steps)
 
 
-def read_table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
-    """Two columns of a CSV file with a header line; the first column ascends. Raises InputError: it cannot be read, or
-    has another form; the message names ``key`` of the case."""
+def read_table(path: Path, key: str, unit: str = "s") -> tuple[np.ndarray, np.ndarray]:
+    """Two columns of a CSV file with a header line; the first column ascends, and is in ``unit`` unless its heading
+    names another, ``time [ms],factor``. Raises InputError: it cannot be read, has another form, or a unit of another
+    dimension; the message names ``key`` of the case."""
     rows = _read_columns(path, key, 2)
+    _take_units(rows, _headings(path)[:1], (unit,), path, key)
     return rows[:, 0], rows[:, 1]
 
 
 def read_record(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
     """(m,) times [s] and (m, 3) accelerations [m/s2] of a CSV file of four columns, as of :func:`read_table`. Each
     heading may name a unit, ``time [ms],x [cm/s^2],y [cm/s^2],z [cm/s^2]``; without one the column is in SI. Raises
-    InputError: as that, or a unit of another dimension."""
-    rows = _read_columns(path, key, len(UNITS_OF_RECORD))
-    with open(path, encoding="utf-8", errors="replace") as file:
-        headings = file.readline(MAX_BYTES).strip().split(",")
+    InputError: as that."""
+    rows, headings = _read_columns(path, key, len(UNITS_OF_RECORD)), _headings(path)
     if len(headings) != len(UNITS_OF_RECORD):
         raise InputError(
             f"{key}: {path} has {len(headings)} headings over {len(UNITS_OF_RECORD)} columns; give one for each, as in"
             " time [s],x [m/s^2],y [m/s^2],z [m/s^2]"
         )
-    for column, (heading, unit) in enumerate(zip(headings, UNITS_OF_RECORD, strict=True)):
-        if (named := re.search(r"\[(.*)\]", heading)) is not None:
-            try:
-                rows[:, column] *= in_si(f"1 {named[1]}", unit)
-            except ValueError as error:
-                raise InputError(f"{key}: in {path} the heading {cut(heading, MAX_QUOTED)!r} {error}") from error
+    _take_units(rows, headings, UNITS_OF_RECORD, path, key)
     return rows[:, 0], rows[:, 1:]
+
+
+def _headings(path: Path) -> list[str]:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.readline(MAX_BYTES).strip().split(",")
+
+
+def _take_units(rows: np.ndarray, headings: Sequence[str], units: Sequence[str], path: Path, key: str) -> None:
+    """Turn the columns into SI whose headings name a unit."""
+    for column, (heading, unit) in enumerate(zip(headings, units, strict=True)):
+        try:
+            rows[:, column] = column_in_si(rows[:, column], heading, unit)
+        except ValueError as error:
+            raise InputError(f"{key}: in {path} the heading {cut(heading, MAX_QUOTED)!r} {error}") from error
 
 
 def _read_columns(path: Path, key: str, count: int) -> np.ndarray:

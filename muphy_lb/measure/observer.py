@@ -39,10 +39,12 @@ class Steadiness:
     change: float | None  #: the last one; None before the flow was looked at twice
     is_reached: bool  #: whether the criterion is met
     word: str = "steady"  #: what the flow is then: steady or periodic
+    to_come: float | None = None  #: change still to come, where it is known and counts
 
     def __str__(self):
         change = "not yet known" if self.change is None else f"{self.change:.2e}"
-        return f"last change {change}, asked for {self.tolerance:.2g}"
+        rest = f", {self.to_come:.2e} to come" if (self.to_come or 0.0) > self.tolerance else ""
+        return f"last change {change}{rest}, asked for {self.tolerance:.2g}"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, PeriodMean
 from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.series import flow_split
-from muphy_lb.setup.waveforms import longest_period_s
+from muphy_lb.setup.waveforms import longest_period_s, samples_of_period
 
 LARGEST_GAP = 2.0  # gap, in distances between two samples, beyond which samples do not cover a period
 
@@ -102,7 +102,8 @@ class PeriodMeans(Observer):
     def __init__(self, measured: Measured, view: FlowView, folder: Path):
         self._measured, self._view, self._folder = measured, view, folder
         self._period_s = longest_period_s(view.case)
-        self._window = PeriodWindow(max(1.0, self._period_s / view.units.time_step_s), SAMPLES_PER_PERIOD)
+        period = max(1.0, self._period_s / view.units.time_step_s)
+        self._window = PeriodWindow(period, samples_of_period(view.case, SAMPLES_PER_PERIOD))
         self.every = self._window.every if self._period_s else 0
 
     def record(self, means: np.ndarray) -> dict:
@@ -145,7 +146,7 @@ class PeriodFlowRates(Observer):
     def __init__(self, view: FlowView, period_s: float, folder: Path):
         self._view, self._period_s, self._folder = view, period_s, folder
         self._period = period_s / view.units.time_step_s
-        self.every = max(1, round(self._period / SAMPLES_PER_PERIOD))
+        self.every = max(1, round(self._period / samples_of_period(view.case, SAMPLES_PER_PERIOD)))
         # One more than a period holds at each end: the mean begins between two of them.
         self._samples: deque = deque(maxlen=ceil(self._period / self.every) + 2)
 

@@ -400,6 +400,8 @@ def _unit_warnings(view: FlowView, lengths: dict) -> tuple[str, ...]:
 
 
 def _warnings(reynolds: float, lengths: dict) -> tuple[str, ...]:
+    if lengths["pore_size_voxels"] == np.inf:  # no walls: a porous medium all over
+        return ()
     texts = []
     if reynolds > CREEPING:
         texts.append(

@@ -134,9 +134,12 @@ def permeability_lines(record: Mapping) -> list[str]:
         f"permeability along {record['along']}: {record['permeability_m2']:.5g} m2 = {record['permeability_darcy']:.5g}"
         f" darcy = {record['permeability_voxel2']:.5g} voxel2; porosity {record['porosity']:.5g}, tortuosity"
         f" {record['tortuosity']:.4g}",
-        f"Reynolds number {record['reynolds']:.3g} (mean pore velocity, mean pore size {record['pore_size_m']:.3g} m ="
-        f" {record['pore_size_voxels']:.3g} voxels)",
     ]
+    if record["pore_size_voxels"] < inf:
+        lines.append(
+            f"Reynolds number {record['reynolds']:.3g} (mean pore velocity, mean pore size"
+            f" {record['pore_size_m']:.3g} m = {record['pore_size_voxels']:.3g} voxels)"
+        )
     lines += throat_lines(record["throats"]) if record.get("throats") else []
     return lines + [f"warning: {text}" for text in record["warnings"]]
 

@@ -12,8 +12,12 @@ Two intervals, because sound can make a flow stand still for a moment. A slow mo
 off by about t_s / T_c times the change: choose T_c near the slowest time of the flow (L^2 / viscosity for a pore or a
 gap of width L, L / velocity for a vessel), and the tolerance is close to the error.
 
-Without T_c the flow rates of openings must also have no more than the tolerance still to come; with it the mean
-velocity of a rock, whose widest fracture may be slower than any T_c chosen from a mean pore. In creeping flow through a
+Where outlets have networks, the pressures of openings are looked at beside the flow rates: an inlet that imposes its
+flow lets these stand still while a compliance is being filled.
+
+Without T_c the flow rates of openings, and these pressures, must also have no more than the tolerance still to come;
+with it the mean velocity of a rock, whose widest fracture may be slower than any T_c chosen from a mean pore.
+In creeping flow through a
 narrow vessel of radius R and length L the pressure does not travel as sound but spreads by diffusion, with the
 coefficient cs^2 R^2 / (8 nu), which takes far longer than an interval. The change to come follows from the last two
 changes d' and d of a quantity, each over T or, as sound hides what looks close to each other show, half of T_c: if they
@@ -49,6 +53,7 @@ from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, Steadiness
 from muphy_lb.measure.permeability_observer import rest_of_change
+from muphy_lb.measure.records import OpeningState
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.output.series import CsvSeries, read_series
@@ -64,7 +69,17 @@ def monitored(view: FlowView) -> dict[str, dict[str, float]] | None:
     for physics in view.physics:
         measures |= physics.monitored(view)
     groups = {name: measures[name]() for name in measures if name in view.case.run.steady_watch}
+    if EXTRAPOLATED in groups and any(condition.feedback for condition in view.conditions):
+        groups |= groups_of_openings(view.openings() or {})
     return groups if view.communicator.rank == 0 else None
+
+
+def groups_of_openings(states: Mapping[str, OpeningState]) -> dict[str, dict[str, float]]:
+    """Groups of what is looked at of openings: flow rates and, where outlets have networks, pressures."""
+    groups = {EXTRAPOLATED: {name: each.flow_rate_m3_s for name, each in states.items()}}
+    if any(each.feedback for each in states.values()):
+        groups[PRESSURES] = {name: each.mean_pressure_pa for name, each in states.items()}
+    return groups
 
 
 def refuse_to_watch_nothing(case: Case, header: GeometryHeader) -> None:
@@ -113,7 +128,7 @@ FLOW_QUANTITIES: Mapping[str, Callable[[FlowView], dict[str, float]]] = MappingP
 
 
 STEADY = "steady"
-EXTRAPOLATED, OF_ROCK = "flow_rates", "permeability"
+EXTRAPOLATED, PRESSURES, OF_ROCK = "flow_rates", "pressures", "permeability"
 MEANS = {"permeability": "mean velocity in the pores [m/s]", "mean_speed": "mean speed [voxels per time step]"}
 
 
@@ -127,7 +142,7 @@ class SteadyWatch:
 
     Attributes:
         change: the largest relative change.
-        to_come: what is to come of that group, if there is one.
+        to_come: what is to come of that group, if there is one, and of pressures, if they are looked at.
         to_come_of: what is to come of each quantity, by group and name, relative to the largest of its group.
     """
 
@@ -162,7 +177,8 @@ class SteadyWatch:
         """Progress towards the criterion; None for never steady."""
         if self.tolerance is None:
             return None
-        return Steadiness(self.tolerance, self.change if self.change < inf else None, self.is_steady)
+        change, to_come = (known if known < inf else None for known in (self.change, self.to_come))
+        return Steadiness(self.tolerance, change, self.is_steady, to_come=to_come)
 
     def look(self, groups: dict[str, dict[str, float]]) -> bool:
         """Compare quantities, by group and name, with the last look and remember these."""
@@ -173,7 +189,9 @@ class SteadyWatch:
             self.change = self._intervals * max(_relative_changes(last, groups), default=inf)
             self._extrapolate()
         if last and self._extrapolated:
-            self.to_come = max(self.to_come_of.get(self._extrapolated, {}).values(), default=0.0)
+            counting = (self._extrapolated, PRESSURES)
+            rests = (rest for group in counting for rest in self.to_come_of.get(group, {}).values())
+            self.to_come = max(rests, default=0.0)
         return self.is_steady
 
     def _extrapolate(self) -> None:

@@ -24,6 +24,7 @@ from muphy_lb.run.preparation import Preparation, prove
 from muphy_lb.setup.advice.costs import bytes_per_node, bytes_per_update, duration
 from muphy_lb.setup.advice.expected_pressures import describe_outlets
 from muphy_lb.setup.advice.plausibility import (
+    accuracy_of_stairs,
     force_warnings,
     plausibility,
     resolution_warnings,
@@ -51,9 +52,11 @@ def described(prepared: Preparation, engine: Engine) -> str:
 
 
 def _advice(prepared: Preparation) -> Iterator[str]:
-    """Doubts about the numbers of a case, and warnings of coarse openings and of its physics."""
+    """Doubts about numbers of a case, the accuracy of its walls, and warnings of coarse openings and of its physics."""
     header, frames = prepared.header, prepared.frames
     yield from plausibility(prepared.case, header, frames, prepared.numerics)
+    if prepared.case.lattice.walls == HALF_WAY:
+        yield from accuracy_of_stairs(header.openings, frames)
     coarse = resolution_warnings(header.openings, frames, header.spacing_m)
     across = (
         *force_warnings(prepared.case, header, prepared.conditions, frames),

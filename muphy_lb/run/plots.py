@@ -109,7 +109,7 @@ class Plots:
         """A field on a plane across an axis.
 
         Args:
-            field: its name; of vectors the magnitude, unless a component is chosen.
+            field: its name; of vectors the magnitude, of tensors that of shear, unless a component is chosen.
             axis: ``"x"``, ``"y"`` or ``"z"``; by default the plane that shows most.
             position_m: position of the plane on that axis [m]; by default the fullest plane.
             component: ``"x"``, ``"y"`` or ``"z"`` of a vector; ``"xx"``, ``"yy"``, ``"zz"``, ``"xy"``, ``"yz"`` or

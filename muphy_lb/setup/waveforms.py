@@ -1,5 +1,8 @@
 """From the waveforms of a case to factors of time, and what is known of them before the first step."""
 
+from collections.abc import Iterator
+from math import ceil
+
 import numpy as np
 
 from muphy_lb.base.errors import InputError
@@ -13,6 +16,7 @@ MAX_OVERSHOOT = 3.0
 # Points of a waveform: the spline solves a dense system.
 MOST_POINTS = 2000
 SAMPLES_A_WAVE = 100
+SAMPLES_OF_WAVE = 4  # that means over a period take
 STEPS_OF_WAVE = 50  # least number of steps, of what a frozen flow carries, in the fastest wave
 # Difference of the ratio of two periods from a whole number, relative.
 PERIOD_ERROR = 1e-6
@@ -80,6 +84,12 @@ def longest_period_s(case: Case) -> float:
     return max(periods_s(case).values(), default=0.0)
 
 
+def samples_of_period(case: Case, least: int) -> int:
+    """How many samples of the longest period its means take: ``least``, and four of the fastest wave, which would look
+    as if it stood still at one."""
+    return max(least, ceil(SAMPLES_OF_WAVE * longest_period_s(case) / fastest_of_flow_s(case)))
+
+
 def periods_s(case: Case) -> dict[str, float]:
     """The period [s] of everything in a case that repeats itself, by its key."""
     found = {key: _period_s(case, waveform) for key, waveform in case.waveforms.items()}
@@ -89,20 +99,23 @@ def periods_s(case: Case) -> dict[str, float]:
 
 
 def refuse_other_periods(case: Case) -> None:
-    """Raise InputError where what repeats itself in a case does so with periods that have no common multiple, although
-    the run is to become periodic, a beat is replayed, or the heart muscle around a coronary bed beats beside the
-    flow."""
+    """Raise InputError where not all that repeats itself in a case does so within the longest period, although the run
+    is to become periodic, a beat is replayed, or the heart muscle around a coronary bed beats beside the flow."""
+    muscles = [key for key in periods_s(case) if key.endswith(".muscle_pressure")]
+    for told in other_periods(case) if case.run.periodic_tolerance or case.run.replayed_instants or muscles else ():
+        raise InputError(f"{told}: the flow would not repeat itself in that time; give both the same period")
+
+
+def other_periods(case: Case) -> Iterator[str]:
+    """Texts on the periods of a case of which the longest is no whole multiple."""
     periods = periods_s(case)
-    muscles = [key for key in periods if key.endswith(".muscle_pressure")]
-    if not (case.run.periodic_tolerance or case.run.replayed_instants or muscles) or len(periods) < 2:
-        return
-    longest = max(periods, key=lambda key: periods[key])
+    longest = max(periods, key=periods.__getitem__, default="")
     for key, period_s in periods.items():
         ratio = periods[longest] / period_s
         if abs(ratio - round(ratio)) > PERIOD_ERROR * ratio:
-            raise InputError(
+            yield (
                 f"{key} has a period of {period_s:.6g} s and {longest} one of {periods[longest]:.6g} s, which is no"
-                " whole multiple of it: the flow would never repeat itself; give both the same period"
+                " whole multiple of it"
             )
 
 

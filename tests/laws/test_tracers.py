@@ -10,6 +10,7 @@ import pytest
 from muphy_lb.boundaries.opening_geometry import Condition
 from muphy_lb.boundaries.profiles import plug
 from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.lattice.layout import RECORD
@@ -17,7 +18,7 @@ from muphy_lb.model.isothermal import Fluid
 from muphy_lb.model.model import POSITION, Field, FieldValue
 from muphy_lb.operators import PRESSURE, STORE_VELOCITY, VELOCITY, VELOCITY_FIELDS, VELOCITY_VECTOR
 from muphy_lb.physics.particles.openings import END, END_STEP, STUCK, UNDER_WAY, WAITING
-from muphy_lb.physics.particles.tracers.species import with_tracers
+from muphy_lb.physics.particles.tracers.species import OVERSHOOT, with_tracers
 from muphy_lb.physics.particles.tracers.walk import ORIGIN, travelled
 from tests.support import Ranks, Setup, plain_flow, random_nodes, random_owner
 
@@ -195,6 +196,21 @@ def test_tracers_that_stick_stay_at_the_walls_that_they_met():
     assert 0.5 < stuck.mean() and (found[END_STEP][stuck] > 0).all()
     at_face = np.max([np.abs(found[name][stuck]) for name in POSITION[1]], axis=0)
     assert np.allclose(at_face, 0.5, atol=1e-8)
+
+
+def test_walls_that_stick_seem_further_away_by_half_a_random_step():
+    """Between plates: as many are under way as an exact walk has between plates so much further apart."""
+    height, diffusivity, n_steps = 10, 0.08, 400
+    nodes = build_nodes(build_shape("channel", length=40, height=height, width=40))
+    setup = setup_for(nodes, D3Q19, backend="cpu", diffusivity=diffusivity, sticks=True, force=(0.0, 0.0, 0.0))
+    share = (run(nodes, setup, n_steps=n_steps)[END] == UNDER_WAY).mean()
+    wide = height + 2.0 * OVERSHOOT * np.sqrt(2.0 * diffusivity)
+    odd, lag = np.arange(1, 40, 2), 0.5 * (wide - height)
+    rate = (odd * np.pi / wide) ** 2 * diffusivity  # of sin(k y), of a start that is even between the true plates
+    exact = (
+        8.0 * wide / height * np.cos(odd * np.pi * lag / wide) / (odd * np.pi) ** 2 * np.exp(-rate * n_steps)
+    ).sum()
+    assert share == pytest.approx(exact, abs=4.0 * np.sqrt(exact / setup.count))
 
 
 def test_a_walk_has_the_diffusivity_that_was_asked_for():

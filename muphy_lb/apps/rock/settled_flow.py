@@ -315,8 +315,8 @@ def _looking(simulation: Solver) -> Case:
 
 def _flow(summary: Mapping, folder: Path) -> Flow:
     record = summary["permeability"]
-    values = {field.name: record[field.name] for field in fields(Permeability)}
-    known: dict[str, Any] = {name: inf if value is None else value for name, value in values.items()}
+    known: dict[str, Any] = {field.name: record[field.name] for field in fields(Permeability)}
+    known |= {name: inf for name, value in known.items() if value is None and name != "throats"}
     found = Permeability(**known)
     path, looks = folder / SteadyState.file, np.empty((0, 3))
     if path.exists():

@@ -9,6 +9,8 @@ import numpy as np
 
 from muphy_lb.apps.study.section import ParameterSection
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.key_units import unit_of
+from muphy_lb.geometry.quantities import column_in_si
 
 Quantiles = Callable[[np.ndarray], np.ndarray]  # from (m,) probabilities in (0, 1) to (m,) values, ascending
 
@@ -79,6 +81,11 @@ def _measured(parameter: ParameterSection, folder: Path) -> tuple:
         found = tuple(float(row[heading]) for row in rows)
     except (TypeError, ValueError) as error:
         raise InputError(f"{where}: column {heading!r} of {path} holds something else than numbers: {error}") from error
+    unit = None if parameter.relative else unit_of(parameter.key[0].rpartition(".")[2], {})
+    try:
+        found = tuple(column_in_si(np.array(found), heading, unit).tolist()) if unit else found
+    except ValueError as error:
+        raise InputError(f"{where}: in {path} the heading {heading!r} {error}") from error
     if not np.all(np.isfinite(found)):
         raise InputError(f"{where}: column {heading!r} of {path} holds values that are not finite; remove these rows")
     return found

@@ -11,7 +11,7 @@ import numpy as np
 from muphy_lb.apps.study.packing import PackedSolver, Place, Survey, name_of, packed_nodes, places_of
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.measure.shear.stress import STRESS, VOXEL
-from muphy_lb.run.criteria import STEADY, SteadyWatch, steady_watch
+from muphy_lb.run.criteria import STEADY, SteadyWatch, groups_of_openings, steady_watch
 from muphy_lb.run.loop import COMPLETED
 from muphy_lb.run.solver import Solver
 from muphy_lb.run.state import StateRecord
@@ -118,8 +118,8 @@ class Pack:
         if states is not None:
             for number, (key, survey) in enumerate(self._surveys.items()):
                 names = [opening.name for opening in survey.header.openings]
-                rates = {name: states[name_of(name, number)].flow_rate_m3_s for name in names}
-                if self._watches[key].look({"flow_rates": rates}):
+                own = {name: states[name_of(name, number)] for name in names}
+                if self._watches[key].look(groups_of_openings(own)):
                     found.append(key)
         return self._communicator.broadcast(found)
 

@@ -57,7 +57,8 @@ class ParameterSection(Section):
     values: Annotated[tuple[Any, ...], Field(strict=False)] | None = None
     """list of equally likely values: numbers, texts such as names of files, or lists"""
     measured: str | None = None
-    """CSV file with a heading and measured values, of which the distribution is that of the sample"""
+    """CSV file with a heading, which may name their unit, and measured values, of which the distribution is that of
+    the sample"""
     column: str | None = None
     """heading of the column of the CSV file; without it the name of the parameter"""
     blocks: Annotated[tuple[AtLeastOne, ...], Field(strict=False)] | None = None
@@ -148,7 +149,8 @@ class StudySection(Section):
     Without it all numbers that differ between members"""
     pack: Annotated[int, Field(ge=0, le=112)] = 0
     """largest number of members that one launch advances together, side by side, if they have the same time step, fluid
-    and run; 0 for one after another. Steady flows are then judged by the flow rates of openings alone"""
+    and run; 0 for one after another. Steady flows are then judged by the flow rates, and before
+    networks the pressures, of openings alone"""
     start: str | None = None
     """folder of a run or of Simulation.save whose flow all members continue from; they have its nodes and time step"""
     keep_files: bool = False

@@ -35,7 +35,7 @@ from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.vtkhdf import VtkHdfSeries
 from muphy_lb.output.vtp import on_surface, write_vtp
 from muphy_lb.setup.geometry import input_surface
-from muphy_lb.setup.waveforms import longest_period_s
+from muphy_lb.setup.waveforms import longest_period_s, samples_of_period
 
 SHEAR_FILE = "wall_shear.vtkhdf"
 SHEAR_PICTURE = "wall_shear.png"
@@ -185,7 +185,7 @@ class WallShearObserver(Observer):
         self._files = ShearFiles(view, folder, self._shear)
         period_s = longest_period_s(view.case)
         period = period_s / view.units.time_step_s
-        self._window = PeriodWindow(period, SAMPLES_PER_PERIOD) if period_s else None
+        self._window = PeriodWindow(period, samples_of_period(view.case, SAMPLES_PER_PERIOD)) if period_s else None
         self.every = 0 if self._window is None else self._window.every
         last = min(view.numerics.steps, view.frozen_from)
         self._first_step = -inf if view.case.run.may_end_early else last - period

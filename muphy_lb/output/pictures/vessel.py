@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -283,9 +284,14 @@ def over(front: np.ndarray, back: np.ndarray, opacity: float) -> np.ndarray:
     return np.concatenate((colour / np.maximum(both, 1e-9), both), axis=-1)
 
 
+SHEAR = MappingProxyType({"stress": ("shear_stress", 0.5), "strain_rate": ("shear_rate", 2.0)})
+"""Name of the magnitude of each tensor, and its square over T:T."""
+
+
 def as_scalar(field: str, values: np.ndarray, component: str | None = None) -> tuple[str, np.ndarray]:
-    """Name and (n,) values of what is drawn of a field: of vectors and tensors the magnitude, unless a component is
-    chosen. Raises InputError: a component that the field does not have."""
+    """Name and (n,) values of what is drawn of a field: of vectors the magnitude, of tensors that of the fields
+    ``shear_stress`` and ``shear_rate``, unless a component is chosen. Raises InputError: a component that the field
+    does not have."""
     if values.ndim == 1:
         if component is not None:
             raise InputError(f"plot: {field} has no components; leave component = {component!r} out")
@@ -298,7 +304,8 @@ def as_scalar(field: str, values: np.ndarray, component: str | None = None) -> t
         told = f"{field} along {component}" if len(names) == len(AXES) else f"{field} {component}"
         return told, values[:, names.index(component)]
     if is_tensor:
-        return f"{field} (magnitude)", np.sqrt(contracted(values.T))
+        name, share = SHEAR[field]
+        return name, np.sqrt(share * contracted(values.T))
     return SPEED if field == "velocity" else f"{field} (magnitude)", np.linalg.norm(values, axis=1)
 
 

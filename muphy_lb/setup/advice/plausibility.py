@@ -50,7 +50,12 @@ from muphy_lb.setup.boundaries import lumped_outlets
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.numerics import FLOW_KEYS, Numerics
-from muphy_lb.setup.waveforms import waveform_factor
+from muphy_lb.setup.waveforms import other_periods, waveform_factor
+
+MOST_STAIRS = 0.05
+"""Expected error of the flow between half-way walls, one over the voxels across, from which it is told. Pipes of radius
+2 to 20 voxels at random places of the grid, straight and along (1, 1, 0) to (2, 1, 1): 0.9 and 0.64 of that rms, 2.5
+and 1.2 of it at most (benchmarks/notes/newcomers.md)."""
 
 FEW_ACROSS = 8  # fewer voxels across an opening than these give no reliable profile, flow rate or wall shear
 
@@ -77,6 +82,19 @@ def resolution_warnings(openings: Sequence[Opening], frames: Sequence[OpeningFra
                 f" {radius_m:.4g} m, as discs reach some voxels beyond their rim; give that as radius_m, or a finer"
                 " geometry.spacing_m if only a part of the end is to be open"
             )
+
+
+def accuracy_of_stairs(openings: Sequence[Opening], frames: Sequence[OpeningFrame]) -> Iterator[str]:
+    """A line on the error of the flow between half-way walls where they are stairs, if it is large."""
+    across = {each.name: 2.0 * frame.radius for each, frame in zip(openings, frames, strict=True) if frame.is_round}
+    name = min(across, key=across.__getitem__, default="")
+    if name and MOST_STAIRS * across[name] < 1.0:
+        yield (
+            f"accuracy: half-way walls are stairs: in a round vessel of {across[name]:.1f} voxels across, as at {name},"
+            " the flow that pressures drive, or the pressure drop of a given flow, is off by some"
+            f" {100.0 / across[name]:.0f} %, rarely more than twice that, and by more where it is narrower; better are"
+            " lattice.walls = 'bouzidi', if the geometry knows the place of its wall, or a finer geometry.spacing_m"
+        )
 
 
 def force_warnings(case: Case, header: GeometryHeader, conditions: Sequence[Condition], frames) -> Iterator[str]:
@@ -412,6 +430,7 @@ def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics)
                 f"warning: run.periodic_tolerance compares whole periods, and the run has one: give run.time_s ="
                 f" {4.0 * factor.period_s:.4g} or more"
             )
+    others = other_periods(case)
     doubts = (
         *_against_their_kind(case, header.openings, means),
         *unusual_values(case, header, duration_s),
@@ -419,6 +438,7 @@ def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics)
         *sound_warnings(case, header, {k: w for k, w in waves.items() if k.startswith("openings.")}, numerics),
         *storage_warnings(case, header, frames, waves, numerics),
         *stream_warnings(case, numerics),
+        *(f"{told}: means over the last period are not those of a flow that repeats itself" for told in others),
     )
     return lines + [f"warning: {text}" for text in doubts]
 

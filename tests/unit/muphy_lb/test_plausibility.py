@@ -69,6 +69,16 @@ def test_a_run_of_one_period_that_is_to_become_periodic_is_told():
     assert "warning" not in told(wave, steps=None, time_s=1.0, periodic_tolerance=0.01)
 
 
+@pytest.mark.parametrize(("period_s", "is_told"), [(0.07, True), (0.05, False), (0.1, False)])
+def test_a_wave_that_does_not_end_with_the_last_period_is_told(period_s, is_told):
+    """Means over the last 0.1 s of a flow with a force of 0.07 s depended on when it ended."""
+    flow = {"acceleration_m_s2": [0.1, 0.0, 0.0], "waveform": {"period_s": period_s}}
+    inlet = INLET | {"waveform": {"period_s": 0.1}}
+    text = "\n".join(plausible(vessel(openings=[inlet, *TABLE["openings"][1:]], flow=flow), ()))
+    assert (f"flow.waveform has a period of {period_s:g} s and openings.inlet.waveform one of 0.1 s" in text) == is_told
+    assert ("means over the last period are not those" in text) == is_told
+
+
 def test_velocities_in_place_of_factors_are_told():
     text = told({"waveform": {"period_s": 0.1, "mean": 0.002}}, steps=None, time_s=1.0)
     assert "its largest factor is 0.002, usually 0.1 to 10" in text and "divide them by their mean" in text

@@ -12,6 +12,7 @@ from muphy_lb.geometry.nodes import chosen_nodes
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.measure import pictures
 from muphy_lb.measure.pictures import FlowPicture
+from muphy_lb.measure.shear.fields import STRESS_FIELDS
 from muphy_lb.output.pictures import projection, vessel
 from muphy_lb.output.pictures.cut import Sight, best_cut, upright_raster
 from muphy_lb.output.pictures.panels import GRAINS
@@ -295,3 +296,11 @@ def test_a_package_that_is_missing_is_told_by_who_draws_alone(monkeypatch):
 
     monkeypatch.setattr(pictures.importlib, "import_module", missing)
     pictures._import_drawing()
+
+
+def test_pictures_of_tensors_have_the_values_of_the_fields_of_their_magnitude():
+    """They had T:T, so that a stress was drawn 1.41 times as large as the field shear_stress has it."""
+    numbers = np.concatenate((np.random.default_rng(4).normal(size=(6, 5)), np.full((1, 5), 0.7)))
+    for tensor, scalar in (("stress", "shear_stress"), ("strain_rate", "shear_rate")):
+        name, values = vessel.as_scalar(tensor, STRESS_FIELDS[tensor].of_numbers(numbers).T)
+        assert name == scalar and values == pytest.approx(STRESS_FIELDS[scalar].of_numbers(numbers))

@@ -30,6 +30,11 @@ from muphy_lb.physics.particles.tracers.section import TracersSection
 from muphy_lb.physics.particles.tracers.walk import COLUMNS, INTEGERS, ORIGIN, REALS, VALUES, walk
 
 COST = 2.5  # of a step, in steps of a node: measured on a core, D3Q19, fp32
+#: Distance, over that of a random step (sqrt(2 D)), by which walls that stick seem further away than they are, since
+#: tracers meet them at the ends of steps: sqrt(3) times 0.29795 for uniform jumps (Comtet, Majumdar, J. Stat. Mech.
+#: (2005) P06013, from memory; measured between plates).
+OVERSHOOT = 0.516
+MOST_OVERSHOOT = 0.1  # voxels, from which it is told
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 8
 #: A node, by dimension: blocks of 10^3 entries, which have nodes in one layer of 8^2, or in half of 8^3 voxels.
 BYTES_OF_LOOKUP = {2: 63.0, 3: 16.0}
@@ -107,6 +112,13 @@ class Tracers(Species[TracersSection]):
     def warnings(self) -> tuple[str, ...]:
         """The box of their file, and that none of them starts before the run ends."""
         told = tuple(self.box_warnings(self._table))
+        lag, most_s = OVERSHOOT * sqrt(2.0 * self.diffusivity), self.units.time_step_s
+        if self.section.walls == "stick" and lag > MOST_OVERSHOOT:
+            told += (
+                f"tracers {self.name} meet walls at the ends of steps, which delays those that stick as if every wall"
+                f" lay {lag:.2g} voxels further away; a time step of {most_s * (MOST_OVERSHOOT / lag) ** 2:.2g} s makes"
+                f" that {MOST_OVERSHOOT:g}",
+            )
         run, start_s = self.case.run, self.section.start_s
         end_s = run.time_s or (run.steps or 0) * self.units.time_step_s
         if start_s < end_s:

@@ -138,6 +138,23 @@ def test_tables_with_semicolons_are_told_what_a_table_is(tmp_path, rows):
         read_table(tmp_path / "table.csv", "waveform.file")
 
 
+@pytest.mark.parametrize(
+    ("heading", "unit", "size"),
+    [("time [ms],f", "s", 1e-3), ("t (ms),f", "s", 1e-3), ("t (by hand),f [ms]", "s", 1.0), ("r [mm],v", "m", 1e-3)],
+)
+def test_the_first_column_of_a_table_is_in_the_unit_of_its_heading(tmp_path, heading, unit, size):
+    """A beat of 800 ms was one of 800 s."""
+    (tmp_path / "table.csv").write_text(f"{heading}\n0,1\n800,2\n")
+    first, second = read_table(tmp_path / "table.csv", "waveform.file", unit)
+    assert first.tolist() == pytest.approx([0.0, 800.0 * size]) and second.tolist() == [1.0, 2.0]
+
+
+def test_a_heading_with_a_unit_of_another_dimension_is_refused(tmp_path):
+    (tmp_path / "table.csv").write_text("time [mm],f\n0,1\n800,2\n")
+    with pytest.raises(InputError, match=r"waveform.file: .* heading 'time \[mm\]' has the unit 'mm', which is not"):
+        read_table(tmp_path / "table.csv", "waveform.file")
+
+
 def test_a_file_that_is_too_long_or_no_file_is_not_read(tmp_path):
     assert "at most 4194304" in said(tmp_path, TEXT + "#" * 2**22)
     os.mkfifo(tmp_path / "pipe.toml")

@@ -18,6 +18,7 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.store import read_geometry, write_geometry
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Reservoirs, Voxels
 from muphy_lb.measure.permeability import DARCY_M2, rock_of
+from muphy_lb.measure.permeability_observer import permeability_lines
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Clock
 from muphy_lb.run.stop_signals import StopSignals
@@ -155,6 +156,22 @@ def test_a_rock_that_nothing_leads_through_is_told():
     nodes = build_nodes(Voxels(flags, SPACING_M, periodic=(True, True, True)))
     found = settled_flow(case_from_dict(table), SerialCommunicator(), nodes).permeability
     assert any("no pore leads from end to end" in text for text in found.warnings)
+
+
+@pytest.mark.parametrize(("along", "k_voxel2"), [("x", 8 / (6 / 0.01 + 2 / 0.001)), ("y", 0.0075961512)])
+def test_layers_of_porous_media_without_a_solid_have_no_throats_and_their_mean_permeability(along, k_voxel2):
+    """Along x Darcy's harmonic mean; along y the arithmetic one, less (K1 - K2) (sqrt(K1) - sqrt(K2)) an interface."""
+    box_m = [[2.5 * SPACING_M, -1.0, -1.0], [4.5 * SPACING_M, 1.0, 1.0]]
+    media = [{"name": "a", "permeability_m2": 0.01 * SPACING_M**2}]
+    media += [{"name": "b", "permeability_m2": 0.001 * SPACING_M**2, "box_m": box_m}]
+    force = {"acceleration_m_s2": [float(along == axis) for axis in "xyz"]}
+    table = DUCT | {"geometry": {"shape": "channel", "spacing_m": SPACING_M}, "flow": force, "porous_medium": media}
+    table["lattice"] = DUCT["lattice"] | {"name": "D2Q9"}
+    open_box = Voxels(np.full((1, 4, 8), FLUID, FLAG_DTYPE), SPACING_M, periodic=(True, True, True))
+    found = settled_flow(case_from_dict(table), SerialCommunicator(), build_nodes(open_box)).permeability
+    assert found.permeability_voxel2 == pytest.approx(k_voxel2, rel=1e-5)
+    (line,) = permeability_lines(found.record())
+    assert line.startswith(f"permeability along {along}") and found.throats is None and not found.warnings
 
 
 @pytest.mark.parametrize(("edge_m", "is_told"), [(15.2, True), (15.2e-6, False), (1.0, False)])

@@ -188,9 +188,11 @@ def test_more_combinations_than_any_integer_holds_are_refused(tmp_path):
         Study({"study": study}, tmp_path, model=lambda values: {"y": 1.0})
 
 
-def test_measured_values_are_taken_from_their_file(tmp_path):
-    (tmp_path / "seen.csv").write_text("patient,speed\na,0.001\nb,0.003\nc,0.002\n")
-    measured = parameter(uniform=None, measured="seen.csv", column="speed")
+@pytest.mark.parametrize(("heading", "numbers"), [("speed", "0.001 0.003 0.002"), ("speed [mm/s]", "1 3 2")])
+def test_measured_values_are_taken_from_their_file(tmp_path, heading, numbers):
+    rows = "".join(f"patient,{number}\n" for number in numbers.split())
+    (tmp_path / "seen.csv").write_text(f"patient,{heading}\n{rows}")
+    measured = parameter(uniform=None, measured="seen.csv", column=heading)
     for sampler, wanted in (("list", [0.001, 0.003, 0.002]), ("latin-hypercube", None)):
         given = {**measured, "sampler": sampler} | ({"samples": 64} if wanted is None else {})
         given = given if wanted is None else {key: value for key, value in given.items() if key != "samples"}

@@ -80,6 +80,15 @@ def test_tracers_that_start_after_the_end_are_warned_of():
     assert late == ("particles.dye: start_s is 60, and the run ends at 60 s: none of these tracers starts",)
 
 
+def test_the_delay_at_walls_that_stick_is_told_with_the_time_step_that_makes_it_small():
+    fine, coarse, other = (
+        simulation(count=5, diffusivity_m2_s=d, walls=walls).physics[0].warnings()
+        for d, walls in ((0.018, "stick"), (0.08, "stick"), (0.08, "reflect"))
+    )
+    assert fine == other == ()
+    assert "as if every wall lay 0.21 voxels further away; a time step of 0.23 s makes that 0.1" in coarse[0]
+
+
 def test_a_tracer_in_a_wall_is_refused_with_its_place(tmp_path):
     (tmp_path / "places.csv").write_text("x_m,y_m,z_m\n3,3,0\n3,0,0\n")
     with pytest.raises(InputError, match=r"line 3: there is no fluid at \[3.0, 0.0, 0.0\] m"):
