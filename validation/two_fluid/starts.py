@@ -92,6 +92,7 @@ def _slabs(size: int, share: float) -> dict:
 def _means(settings: Settings, flow: Solver, single: float) -> Means:
     """Of a flow through so many lengths of its box, over the second half."""
     n_nodes, size = whole_nodes(flow).n_nodes, whole_nodes(flow).shape[2]
+    saturation = float((0.5 - 0.5 * phase_of(flow)).mean())  # as it starts: interfaces change the mean of the phase
     lengths = QUICK_LENGTHS if settings.quick else LENGTHS
     n_steps, gone, looks = max(1, int(lengths * size * n_nodes / single / LOOKS)), 0.0, []
     while gone < lengths:
@@ -100,7 +101,6 @@ def _means(settings: Settings, flow: Solver, single: float) -> Means:
         gone += n_steps * sum(looks[-1]) / n_nodes / size
     mean, error = mean_and_error(np.array(looks[len(looks) // 2 :]))
     tension = flow.case.two_fluid.interfacial_tension_n_m
-    saturation = float((0.5 - 0.5 * phase_of(flow)).mean())
     return Means(mean / single, error / single, float(mean.sum()) / n_nodes * NU / tension, saturation)
 
 
