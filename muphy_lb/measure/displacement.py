@@ -16,15 +16,6 @@ LONG = 8.0
 pack of three spheres across, capillary numbers of 0.02 to 0.5."""
 
 
-def mean_and_error(batches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(k,) mean of the means (n, k) of n batches of time, and its standard error; where both halves of the batches
-    differ by more than their scatter explains, the error is their difference."""
-    error = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
-    half = len(batches) // 2
-    drift = np.abs(batches[half:].mean(axis=0) - batches[:half].mean(axis=0))
-    return batches.mean(axis=0), np.maximum(error, drift)
-
-
 @dataclass(frozen=True)
 class Displacement:
     """Two fluids, the first of which is that of [fluid]; an attribute of a physics."""

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from muphy_lb.measure.displacement import mean_and_error
 from muphy_lb.measure.flow_view import whole_nodes
+from muphy_lb.measure.series_mean import mean_and_error
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Settings, at_least, case, shown
 from muphy_lb.validation.flows import lattice_simulation
@@ -18,7 +18,7 @@ NU, ANGLE = 0.2, 30.0
 PACK, QUICK_PACK = (32, 7.0, 2e-3), (16, 5.0, 4e-3)
 TENSIONS, QUICK_TENSIONS = (0.1, 0.05, 0.02), (0.05,)
 SHARES, QUICK_SHARES = (0.3, 0.5, 0.7), (0.5,)  # of the second fluid
-SLABS, BATCHES = 4, 8
+SLABS, LOOKS = 4, 512  # looks at a flow as fast as that of one fluid: cycles of a quarter of the pack are seen
 LENGTHS, QUICK_LENGTHS = 8.0, 0.2  # of the pack, through which both flow; the second half is measured
 MOBILE, OVERLAP = 0.02, 0.8  # capillary number from which bars overlap, at this share of the values
 
@@ -92,17 +92,15 @@ def _slabs(size: int, share: float) -> dict:
 def _means(settings: Settings, flow: Solver, single: float) -> Means:
     """Of a flow through so many lengths of its box, over the second half."""
     n_nodes, size = whole_nodes(flow).n_nodes, whole_nodes(flow).shape[2]
+    saturation = float((0.5 - 0.5 * phase_of(flow)).mean())  # as it starts: interfaces change the mean of the phase
     lengths = QUICK_LENGTHS if settings.quick else LENGTHS
-    n_steps, gone, looks = max(1, int(lengths * size * n_nodes / single / (4 * BATCHES))), 0.0, []
+    n_steps, gone, looks = max(1, int(lengths * size * n_nodes / single / LOOKS)), 0.0, []
     while gone < lengths:
         flow.step(n_steps)
         looks.append([each[0] for each in flows_of(flow)])
         gone += n_steps * sum(looks[-1]) / n_nodes / size
-    half = np.array(looks[len(looks) // 2 :])
-    batches = np.array([each.mean(axis=0) for each in np.array_split(half, BATCHES)])
-    mean, error = mean_and_error(batches)
+    mean, error = mean_and_error(np.array(looks[len(looks) // 2 :]))
     tension = flow.case.two_fluid.interfacial_tension_n_m
-    saturation = float((0.5 - 0.5 * phase_of(flow)).mean())
     return Means(mean / single, error / single, float(mean.sum()) / n_nodes * NU / tension, saturation)
 
 

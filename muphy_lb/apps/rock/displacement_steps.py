@@ -1,7 +1,6 @@
 """Points of a curve that two fluids reach one after another: pressures that are held until the saturation has settled,
 and saturations that the share of the second fluid in what enters holds."""
 
-from collections.abc import Iterator
 from functools import cached_property
 from math import inf, nan
 
@@ -10,10 +9,11 @@ import numpy as np
 from muphy_lb.apps.rock.curve import PERMEABILITIES
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
-from muphy_lb.measure.displacement import Displacement, mean_and_error
+from muphy_lb.measure.displacement import Displacement
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.permeability import nodes_in_rock, rock_of
 from muphy_lb.measure.permeability_observer import rest_of_change
+from muphy_lb.measure.series_mean import mean_and_error
 from muphy_lb.parallel import NodeGather
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.stop_signals import StopSignals
@@ -21,8 +21,8 @@ from muphy_lb.run.stop_signals import StopSignals
 LOOKS, AGREEING = 20, 2
 """Looks at a point, and of those in a row that have to agree."""
 BATCHES, LOOKS_PER_BATCH = 8, 4
-"""Batches of the time in which relative permeabilities are averaged, and looks at the pressure in each, which together
-take as long as one before."""
+"""Times that the share of the second fluid in what enters is set while relative permeabilities are averaged, and looks
+from one to the next, which together take as long as one before."""
 GAIN = 0.5
 """Share of the missing saturation that enters until the next look: fluid that is trapped is not got back."""
 LEFT = "leaving_share"
@@ -238,31 +238,30 @@ def gradient_alone(case: Case, inlet: str, communicator, signals: StopSignals) -
     return now, change
 
 
-def with_permeabilities(batches: np.ndarray, alone: float) -> np.ndarray:
-    """Batches (n, 8) of :meth:`SaturationSteps._batches` with relative permeabilities in the place of flows, (n, 7).
-    They are those of the mean flows and the mean gradient, since the ratios of batches with little of it would rule
-    their mean; a batch counts to first order. NaN where the pressure does not fall. ``alone``: gradient of the first
+def with_permeabilities(looks: np.ndarray, alone: float) -> np.ndarray:
+    """Looks (n, 8) of :meth:`SaturationSteps._looks` with relative permeabilities in the place of flows, (n, 7). They
+    are those of the mean flows and the mean gradient, since the ratios of looks with little of it would rule their
+    mean; a look counts to first order. NaN where the pressure does not fall. ``alone``: gradient of the first
     fluid alone [Pa/m]."""
-    mean, found = batches.mean(axis=0), batches[:, :7].copy()
+    mean, found = looks.mean(axis=0), looks[:, :7].copy()
     gradient = mean[6] if mean[6] > 0.0 else nan
     k = alone / gradient * mean[2:4]
-    found[:, 2:4] = k + (alone * batches[:, 2:4] - k * batches[:, 6:7]) / gradient
+    found[:, 2:4] = k + (alone * looks[:, 2:4] - k * looks[:, 6:7]) / gradient
     found[:, 4:6] *= alone / gradient
-    found[:, 6] = batches[:, 7] / gradient
+    found[:, 6] = looks[:, 7] / gradient
     return found
 
 
 class SaturationSteps(Steps):
     """Saturations of the first fluid, which the share of the second one in what enters holds. Once a saturation is met
     twice in a row, with no more on its way than enters in a look, or one fluid alone enters and the saturation stays,
-    relative permeabilities follow from means over batches of time: with the flow rate q_i of fluid i through the rock,
+    relative permeabilities follow from means over time: with the flow rate q_i of fluid i through the rock,
     its viscosity nu_i and the pressure gradient g, and those of the first fluid alone,
 
         k_i = (q_i nu_i / g) / (q_alone nu_1 / g_alone),
 
     where q_i is the mean of what enters and of what leaves the rock. Their standard errors count in half the difference
-    of these two, and the errors of the gradients. A saturation has settled if the mean over the batches meets it,
-    too.
+    of these two, and the errors of the gradients. A saturation has settled if its mean meets it, too.
 
     The flow rate into the rock is that at the inlet, less what the reservoir between gains. The share makes up for what
     is missing in the rock and not on its way already, held by that reservoir above its mean over a time in which
@@ -303,10 +302,10 @@ class SaturationSteps(Steps):
             is_met = abs(now - point) <= self._within and self._on_its_way(held) <= per_window
             n_agreeing = n_agreeing + 1 if is_met else 0
             share, before = self._share(now - point, held, per_window), now
-        batches = self._batches(point, per_window)
-        if batches is None:
+        looks = self._looks(point, per_window)
+        if looks is None:
             return None
-        mean, error = mean_and_error(with_permeabilities(np.array(batches), self._alone[0]))
+        mean, error = mean_and_error(with_permeabilities(looks, self._alone[0]))
         is_known = bool(abs(mean[0] - point) <= self._within and np.isfinite(mean).all())
         is_settled = n_agreeing == AGREEING and is_known
         found = self._row(first, float(mean[0]), float(error[0]), is_settled, fastest)
@@ -348,37 +347,30 @@ class SaturationSteps(Steps):
         weight = max(MEMORY, 1.0 - pore_volumes / max(THROUGH * self._ahead[1], pore_volumes))
         self._usual = weight * self._usual + (1.0 - weight) * held
 
-    def _batches(self, point: float, per_window: float) -> list[list[float]] | None:
+    def _looks(self, point: float, per_window: float) -> np.ndarray | None:
         """Saturation of the first fluid, share of the second one in what enters, flows of both times their viscosities
         over those of the first fluid alone, half of what they change by from what enters to what leaves, and the
-        gradient and its error, in each batch; None if a signal asked to stop."""
-        sim, batches, before, held = self._sim, [], self.saturation(), self._held()
+        gradient and its error, at each look, (n, 8); None if a signal asked to stop."""
+        sim, looks = self._sim, [(self.saturation(), nan, self._held(), nan, nan)]
         n_steps, (nu_1, nu_2) = max(self._window // LOOKS_PER_BATCH, 1), self._fluids.viscosities_m2_s(sim.core.case)
-        per_batch = per_window * n_steps * LOOKS_PER_BATCH / self._window
+        per_look = per_window * n_steps / self._window
         for _ in range(BATCHES):
+            (before, _, held, *_), per_batch = looks[-1], per_look * LOOKS_PER_BATCH
             share = self._share(before - point, held, per_batch)
             sim.change({self._key: share})
-            looks = list(self._batch(n_steps))
-            if len(looks) < LOOKS_PER_BATCH:
-                return None
-            (saturation, gradient, of_gradient), now, then = np.mean(looks, axis=0), looks[-1][0], held
-            held = self._held()
-            enters = share - (held - then) / per_batch
-            leaves = enters - (before - now) / per_batch
-            flowing, half = 0.5 * (enters + leaves), 0.5 * (enters - leaves)  # mean of what enters and of what leaves
-            flows = 1.0 - flowing, flowing * nu_2 / nu_1, half, half * nu_2 / nu_1
-            batches.append([float(saturation), share, *flows, float(gradient), float(of_gradient)])
-            self._remember(leaves, held, per_batch)
-            before = now
-        return batches
-
-    def _batch(self, n_steps: int) -> Iterator[tuple[float, float, float]]:
-        """Saturation, pressure gradient and its error at the looks of a batch, up to a signal that asks to stop."""
-        for _ in range(LOOKS_PER_BATCH):
-            now = self._next(n_steps)
-            if now is None:
-                return
-            yield now, *self._gradient(self._fluids.is_second(self._sim.core))
+            for _ in range(LOOKS_PER_BATCH):
+                now = self._next(n_steps)
+                if now is None:
+                    return None
+                looks.append((now, share, self._held(), *self._gradient(self._fluids.is_second(sim.core))))
+            enters = share - (looks[-1][2] - held) / per_batch
+            self._remember(enters - (before - looks[-1][0]) / per_batch, looks[-1][2], per_batch)
+        saturation, shares, held_then, gradient, of_gradient = np.array(looks).T
+        enter = shares[1:] - np.diff(held_then) / per_look
+        leave = enter + np.diff(saturation) / per_look
+        flowing, half = 0.5 * (enter + leave), 0.5 * (enter - leave)  # mean of what enters and of what leaves
+        flows = 1.0 - flowing, flowing * nu_2 / nu_1, half, half * nu_2 / nu_1
+        return np.stack([saturation[1:], shares[1:], *flows, gradient[1:], of_gradient[1:]], axis=1)
 
     def _pore_volumes(self) -> float:
         """Volume that enters in a window of time, over that of the pores of the rock."""

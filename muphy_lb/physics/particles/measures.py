@@ -3,7 +3,6 @@ unwrapped: a particle that leaves a periodic box continues beyond it. Quantities
 any other consistent set, but for :func:`temperature`, which contains Boltzmann's constant."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,18 +15,6 @@ BOLTZMANN_J_K = 1.380649e-23  # Boltzmann's constant [J/K], exact. Source: SI Br
 
 #: Velocity components whose correlations are computed together, which bounds the memory of the transforms.
 COLUMNS_AT_A_TIME = 256
-LEAST_BLOCKS = 4  # fewest blocks from which an error is estimated
-
-
-@dataclass(frozen=True)
-class BlockAverage:
-    """The mean of a series whose values are correlated, and its error."""
-
-    mean: float  #: of all values
-    error: float  #: standard error of the mean, from blocks that are long enough; the largest estimate if none are
-    has_converged: bool  #: whether some blocks were long enough; if not, the error is a lower bound: sample for longer
-    block_length: np.ndarray  #: number of values in a block, of each level of blocking: 1, 2, 4, ..
-    errors: np.ndarray  #: the standard error that follows from blocks of each length, as if they were independent
 
 
 def temperature(
@@ -206,37 +193,6 @@ def green_kubo(correlation_m2_s2: np.ndarray, interval_s: float, n_dimensions: i
     correlation = np.asarray(correlation_m2_s2, dtype=np.float64)
     areas = 0.5 * (correlation[1:] + correlation[:-1]) * interval_s / n_dimensions
     return np.concatenate([[0.0], np.cumsum(areas)])
-
-
-def block_average(values: np.ndarray) -> BlockAverage:
-    """Average of a series at equal intervals by blocking: pairs of neighbours are averaged again and again, until what
-    is left is independent.
-
-    The error of each level is sqrt(variance of the blocks / (blocks - 1)). The blocks are long enough, by the criterion
-    that balances the bias of short blocks against the noise of few, if B^3 > 2 n (e_B / e_1)^4 for n values in blocks
-    of B. Sources: Flyvbjerg and Petersen, J. Chem. Phys. 91, 461 (1989); for the criterion, Lee et al.,
-    Phys. Rev. E 83, 066706 (2011), after Wolff, Comput. Phys. Commun. 156, 143 (2004).
-
-    Args:
-        values: (n,) samples, four or more. A remainder that does not fill a block is left out of that level.
-
-    Raises ValueError: fewer.
-    """
-    blocks = np.asarray(values, dtype=np.float64)
-    n, mean = len(blocks), float(np.mean(blocks)) if len(blocks) else np.nan
-    if n < LEAST_BLOCKS:
-        raise ValueError(f"an error bar needs {LEAST_BLOCKS} values or more; there are {n}")
-    estimates = []
-    while len(blocks) >= LEAST_BLOCKS:
-        estimates.append(np.sqrt(np.var(blocks) / (len(blocks) - 1)))
-        paired = blocks[: len(blocks) // 2 * 2]
-        blocks = 0.5 * (paired[::2] + paired[1::2])
-    errors, block_length = np.array(estimates), 2 ** np.arange(len(estimates))
-    if errors[0] == 0.0:  # all values are equal
-        return BlockAverage(mean, 0.0, True, block_length, errors)
-    long_enough = np.flatnonzero(block_length.astype(np.float64) ** 3 > 2.0 * n * (errors / errors[0]) ** 4)
-    error = errors[long_enough[0]] if long_enough.size else errors.max()
-    return BlockAverage(mean, float(error), bool(long_enough.size), block_length, errors)
 
 
 ALONG_AN_AXIS = 1e-12  # sine of the largest angle between a normal and an axis that counts as none

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.measure.displacement import LONG, mean_and_error
+from muphy_lb.measure.displacement import LONG
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, on_root
 from muphy_lb.measure.node_sums import Measure
 from muphy_lb.measure.permeability import nodes_in_rock
+from muphy_lb.measure.series_mean import mean_and_error
 from muphy_lb.model.model import FieldValue
 from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import named
@@ -38,7 +39,7 @@ COLUMNS = (
     "largest_capillary_number",
 )
 STEADY, BOX_LENGTHS, MOVED = "steady", "box_lengths", "moved_share"
-BATCHES, LEAST_LOOKS = 8, 32
+LEAST_LOOKS = 64
 AT_REST, OF_FLOW = 0.25, 0.05  # of known_within, of the lengths: the share of the rock that may change its fluid
 SETTLED = 3.0  # difference of the means of two parts of a run over the error that is allowed
 
@@ -76,20 +77,6 @@ FLOW_OF_BOTH = Measure(
 """The velocity (x, y, z) of the first fluid at each node by its share, then that of the second one by its."""
 
 
-def batch_means(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and its standard error of the second half of a series, from ``BATCHES`` means of equal length.
-
-    Args:
-        values: (n, k) looks at equal intervals, at least ``LEAST_LOOKS``.
-
-    Returns:
-        (k,) means and (k,) standard errors (:func:`mean_and_error`).
-    """
-    per_batch = len(values) // (2 * BATCHES)
-    batches = values[len(values) - per_batch * BATCHES :].reshape(BATCHES, per_batch, -1).mean(axis=1)
-    return mean_and_error(batches)
-
-
 HALF_BITS = 32
 
 
@@ -112,12 +99,12 @@ def second_saturation(view: FlowView, chosen: np.ndarray | slice) -> float | Non
 class TwoFluidSeries(SeriesObserver):
     """Appends the saturation of the rock, and amounts and flows of the whole box, all of them exact sums, and capillary
     numbers: those of the mean and of the largest speed of all nodes, with the viscosity of the more viscous fluid. It
-    ends the run once the mean flows of both fluids are known well enough: the error of each (:func:`batch_means`) is
-    within ``known_within`` of the sum of both, flows times viscosities, and the mean of the quarter before within
-    ``SETTLED`` times that, since a slow wave stands where it turns. Batches know nothing of what takes longer than the
-    run: so both together have also gone through ``LONG`` lengths of the box, or interfaces rest, and more of the same
-    flow changes nothing: the share of the rock whose fluid has changed since a look in the second quarter of the run
-    is at most ``AT_REST`` of ``known_within``, and ``OF_FLOW`` of those lengths.
+    ends the run once the mean flows of both fluids are known well enough: the error of each over the second half of the
+    run (:func:`mean_and_error`) is within ``known_within`` of the sum of both, flows times viscosities, and the mean of
+    the quarter before within ``SETTLED`` times that, since a slow wave stands where it turns. Changes that take longer
+    than the run are not seen: so both together have also gone through ``LONG`` lengths of the box, or interfaces rest,
+    and more of the same flow changes nothing: the share of the rock whose fluid has changed since a look in the second
+    quarter of the run is at most ``AT_REST`` of ``known_within``, and ``OF_FLOW`` of those lengths.
 
     Args:
         view, folder, resume_step: as of all series.
@@ -200,7 +187,7 @@ class TwoFluidSeries(SeriesObserver):
         if len(self._looks) < LEAST_LOOKS or within is None:
             return False
         looks = self._viscosities * np.array(self._looks)
-        mean, error = batch_means(looks)
+        mean, error = mean_and_error(looks[len(looks) // 2 :])
         before = looks[len(looks) // 4 : len(looks) // 2].mean(axis=0)
         allowed = within * np.abs(mean).sum()
         if error.max() > allowed or np.abs(mean - before).max() > SETTLED * allowed:
@@ -235,7 +222,7 @@ class TwoFluidSeries(SeriesObserver):
             return None
         record: dict = dict(zip(COLUMNS, numbers, strict=True)) | on_root(shape)
         if len(self._looks) >= LEAST_LOOKS:
-            mean, error = batch_means(np.array(self._looks))
+            mean, error = mean_and_error(np.array(self._looks[len(self._looks) // 2 :]))
             record["mean"] = dict(zip(FLOWS, mean.tolist(), strict=True))
             record["standard_error"] = dict(zip(FLOWS, error.tolist(), strict=True))
             record[BOX_LENGTHS] = self._box_lengths()

@@ -14,6 +14,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.at_particles import positions_m
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
+from muphy_lb.measure.series_mean import mean_and_error
 from muphy_lb.model.model import POSITION
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.output.series import read_series
@@ -26,7 +27,6 @@ from muphy_lb.physics.particles.beads.start import Topology, unfolded
 from muphy_lb.physics.particles.files.table import Snapshot
 from muphy_lb.physics.particles.measures import (
     PlaneCounts,
-    block_average,
     end_to_end_vector,
     mean_square_displacement,
     radius_of_gyration,
@@ -162,8 +162,8 @@ class BeadSeries(SeriesObserver):
         measured = measured[np.isfinite(measured)]
         if measured.size < FEWEST_ROWS:
             return record
-        mean = block_average(measured)
-        return record | {"mean_temperature_k": mean.mean, "mean_temperature_error_k": mean.error}
+        mean, error = mean_and_error(measured)
+        return record | {"mean_temperature_k": float(mean), "mean_temperature_error_k": float(error)}
 
     def _translocation(self) -> dict[str, float | None]:
         """When the first bead has crossed the pore, and how long it took until all had [s], to the interval of the

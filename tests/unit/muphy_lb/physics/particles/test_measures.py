@@ -5,7 +5,6 @@ import pytest
 
 from muphy_lb.physics.particles.measures import (
     BOLTZMANN_J_K,
-    block_average,
     chain_positions,
     crossings,
     end_to_end_vector,
@@ -128,38 +127,3 @@ def test_green_kubo_of_an_exponential_is_exact_to_second_order():
     time, step = np.linspace(0.0, 20.0, 2001), 0.01
     diffusion = green_kubo(3.0 * np.exp(-time / 2.0), step)
     assert diffusion[0] == 0.0 and diffusion == pytest.approx(2.0 * (1.0 - np.exp(-time / 2.0)), abs=step**2)
-
-
-def autoregressive(n, memory, seed):
-    """x_k = memory x_{k-1} + normal noise, from its stationary state."""
-    noise = np.random.default_rng(seed).normal(size=n)
-    noise[0] /= np.sqrt(1.0 - memory**2)
-    for k in range(1, n):
-        noise[k] += memory * noise[k - 1]
-    return noise
-
-
-@pytest.mark.parametrize("memory", [0.0, 0.9])
-def test_blocking_finds_the_exact_error_of_a_correlated_series(memory):
-    n, exact = 2**16, 1.0 / (1.0 - memory) / 2**8
-    averages = [block_average(autoregressive(n, memory, seed)) for seed in range(4)]
-    assert all(each.has_converged for each in averages)
-    assert np.mean([each.error for each in averages]) == pytest.approx(exact, rel=0.1)  # a few hundred blocks each
-    assert all(abs(each.mean) < SIGMAS * exact for each in averages)
-
-
-def test_blocks_by_hand():
-    average = block_average([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
-    assert average.mean == 4.5 and average.block_length.tolist() == [1, 2]
-    assert average.errors == pytest.approx([np.sqrt(5.25 / 7.0), np.sqrt(5.0 / 3.0)])
-    assert not average.has_converged and average.error == average.errors[1]  # a ramp is nothing but correlation
-
-
-def test_a_constant_has_no_error():
-    average = block_average(np.full(9, 2.0))
-    assert average.error == 0.0 and average.mean == 2.0 and average.has_converged
-
-
-def test_too_few_values_have_no_error_bar():
-    with pytest.raises(ValueError, match="there are 3"):
-        block_average([1.0, 2.0, 3.0])
