@@ -5,7 +5,7 @@ Navier and Stokes give the Laplace transform of the amplitude
 
     a(s) = (a_0 / s) E / (E + omega_0^2),   E = (s + 2 nu k^2)^2 - 4 nu^2 k^3 (k^2 + s / nu)^(1/2),
 
-which is the solution of Prosperetti, Phys. Fluids 19, 195 (1976). It is derived here again from the kinematic condition
+which is the solution of Prosperetti, Phys. Fluids 19, 195 (1976). It is derived here anew from the kinematic condition
 and the two of vanishing stress, and stands for a depth h with omega_0^2 = (g k + sigma k^3 / rho) tanh(k h).
 
 A standing wave of the amplitude a on a deep liquid swings slower by a share of (k a)^2 of its frequency: 1/8 by gravity
@@ -52,7 +52,7 @@ class Wave(NamedTuple):
 
     @property
     def depth(self) -> float:
-        """Depth of the liquid at rest."""
+        """Of the liquid at rest."""
         return 0.5 * self.length
 
     @property
@@ -84,7 +84,7 @@ class Wave(NamedTuple):
 
 @dataclass(frozen=True)
 class WaveRegion(Region):
-    """The liquid below a cosine along x."""
+    """All below a cosine along x."""
 
     height: float
     wave: Wave
@@ -124,7 +124,7 @@ OF_GRAVITY, OF_TENSION = 1 / 8, 17 / 64  # share of the frequency by which waves
 @case(
     "surface-waves",
     "omega^2 = (g k + sigma k^3 / rho) tanh(k h) and damping 2 nu k^2: Lamb, Hydrodynamics, sections 228, 266, 348;"
-    " amplitude over time: Prosperetti, Phys. Fluids 19, 195 (1976), derived again for the small amplitudes of a deep"
+    " amplitude over time: Prosperetti, Phys. Fluids 19, 195 (1976), derived anew for the small amplitudes of a deep"
     " liquid",
 )
 def surface_waves(settings: Settings) -> Iterator:
@@ -258,12 +258,12 @@ class Spring(NamedTuple):
 
     @property
     def frequency(self) -> float:
-        """Frequency of a column that moves as a whole."""
+        """Of a column that moves as a whole."""
         return sqrt(self.stiffness / self.length)
 
     @property
     def frequency_of_bar(self) -> float:
-        """Frequency of a compressible column, a voxel longer, with a constant pressure above it."""
+        """Of a compressible column, a voxel longer, with a constant pressure above it."""
         length, omega = self.length + 1.0, self.frequency
         for _ in range(60):
             ratio = omega * length / SOUND

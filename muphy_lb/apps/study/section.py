@@ -147,8 +147,8 @@ class StudySection(Section):
     """dotted names of answers as in summary.json, such as openings.outlet.flow_rate_m3_s; * stands for any letters.
     Without it all numbers that differ between members"""
     pack: Annotated[int, Field(ge=0, le=112)] = 0
-    """largest number of members that one launch advances together, side by side, if they have the same time step, fluid
-    and run; 0 for one after another. Steady flows are then judged by the flow rates of openings alone"""
+    """most members that one launch steps together, side by side, where they have the time step, the fluid and the run
+    in common; 0 for one after another. Steady flows are then judged by the flow rates of openings alone"""
     start: str | None = None
     """folder of a run or of Simulation.save whose flow all members continue from; they have its nodes and time step"""
     keep_files: bool = False
