@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, NoReturn
 
+from muphy_lb.base.arguments import Parser
 from muphy_lb.base.errors import BackendError, InputError, MuphyError, printable
 from muphy_lb.base.phases import PROFILE, READING, SETTING_UP, spent_on
 from muphy_lb.base.version import __version__
@@ -277,7 +278,7 @@ def _closing_text(summary: dict, measured: list[str], folder) -> str:
     return "\n".join([*lines, *measured, *verdict, f"written to {folder}: {files}"])
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(Parser):
     """Raises usage errors, so that they are reported once and not by every rank."""
 
     def error(self, message) -> NoReturn:

@@ -31,6 +31,7 @@ class Setting:
     low_m: tuple[float, float, float]
     high_m: tuple[float, float, float]
     duration_s: float  #: length of the run [s]
+    steps: int  #: its time steps
 
     @property
     def is_dimensionless(self) -> bool:
@@ -72,6 +73,11 @@ def encloses_all(corners, setting: Setting) -> bool:
     low, high = corners
     below = all(a <= b for a, b in zip(low, setting.low_m, strict=True))
     return below and all(a >= b for a, b in zip(high, setting.high_m, strict=True))
+
+
+def ends_before(time_s: float, setting: Setting) -> bool:
+    """Whether the run ends before a time [s], or a period."""
+    return time_s >= setting.duration_s
 
 
 def magnitude(value) -> float:

@@ -105,6 +105,11 @@ class Preparation:
         return self.numerics.units
 
     @property
+    def rises_until(self) -> int:
+        """Step up to which what openings and walls impose rises from rest; 0 where they impose nothing."""
+        return self._schedule.rises_until
+
+    @property
     def frozen_from(self) -> float:
         """Number of the step behind which the flow stays as it is; infinite if it goes on."""
         after_s = self.case.run.frozen_after_s

@@ -277,6 +277,11 @@ class BoundarySchedule:
             factor is not None for factor in (*self._factors, *self._amplitudes, *self._courses)
         )
 
+    @property
+    def rises_until(self) -> int:
+        """Step up to which the values rise from rest; 0 where all of them are zero."""
+        return self._ramp_steps if self._has_values else 0
+
     def rows(self, step: int, stride: int = 1) -> tuple[np.ndarray, float]:
         """Values of the steps after ``step``, (K, n + columns + 3), and the step up to which they are valid; of those
         that are as long as some, values of their middle."""

@@ -1,0 +1,122 @@
+"""Mistakes at the edges: names, numbers and moments that nothing sensible has, on the command line, in cases, from
+Python."""
+
+import numpy as np
+import pytest
+
+from muphy_lb import Simulation, Study
+from muphy_lb.__main__ import _parse
+from muphy_lb.base.errors import InputError, OutputError
+from muphy_lb.base.files.atomic import check_file
+from muphy_lb.partition.__main__ import main as partition
+from muphy_lb.run.description import describe_case
+from tests.laws.smallest import SECTIONS, smallest
+from tests.vessel import command
+
+
+@pytest.fixture(scope="module")
+def channel():
+    return Simulation(smallest(), progress=False)
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+
+
+def test_a_negative_number_with_an_exponent_is_no_option():
+    assert _parse(["plot", "out", "--at", "-1e-3"]).at == -1e-3
+    with pytest.raises(InputError, match="plot does not take '-q'"):
+        _parse(["plot", "out", "-q"])
+
+
+def test_a_command_to_copy_quotes_names_with_spaces(tmp_path, capsys):
+    path = tmp_path / "my case.toml"
+    assert command("examples", "channel", "-o", path) == 0
+    assert f"muphy-lb run '{path}'" in capsys.readouterr().out
+
+
+def test_an_option_without_effect_is_refused(tmp_path, capsys):
+    assert partition([str(tmp_path / "none.h5"), "2", "--json", "parts.json"]) == 2
+    assert "--json parts.json takes the table of --compare" in capsys.readouterr().err
+
+
+def test_a_folder_in_the_place_of_a_file_is_told_before_the_work(tmp_path):
+    with pytest.raises(OutputError, match="it is a folder; give the name of a file"):
+        check_file(tmp_path)
+    check_file(tmp_path / "new" / "k.json")
+    assert (tmp_path / "new").is_dir()
+
+
+@pytest.mark.parametrize("name", ["permeability --json", "trace -o", "bench --json", "validate --json"])
+def test_commands_look_at_their_files_first(name, tmp_path, capsys):
+    first, option = name.split()
+    case = tmp_path / "case.toml"
+    case.write_text(smallest().to_toml())
+    what = "free-slip" if first == "validate" else case
+    with pytest.raises(OutputError, match="it is a folder"):
+        command(first, what, option, tmp_path)
+    assert "numbering" not in capsys.readouterr().out
+
+
+# --- cases -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_name_of_a_shape_is_refused():
+    with pytest.raises(InputError, match="shape"):
+        Simulation(smallest(geometry={"shape": ""}))
+
+
+@pytest.mark.parametrize(
+    ("physics", "more", "text"),
+    [
+        ("flow", {"run": {"steady_tolerance": 1e-4, "steady_interval_steps": 10}}, "the run ends before the third"),
+        ("species", {"run": {"frozen_after_s": 20.0}}, "its flow is never frozen"),
+        ("age", {"run": {"ramp_steps": 300}}, "rises over run.ramp_steps = 300, and the run ends at step 20"),
+    ],
+)
+def test_what_comes_behind_the_end_of_the_run_is_told(physics, more, text):
+    case = smallest(*(() if physics == "flow" else (physics,)), **more)
+    assert text in describe_case(case)
+
+
+def test_a_bolus_behind_the_end_and_a_wave_of_few_steps_are_told():
+    text = describe_case(smallest("species"))
+    assert "species.drug.waveform.period_s: a period of 9 s is longer than the run, or has fewer than 20" in text
+    assert "never enters" not in text
+
+
+def test_a_flow_that_follows_a_slow_start_is_not_called_steady():
+    """A force drives it, and a pressure that has hardly begun to rise within the run."""
+    run = {"steps": 600, "steady_tolerance": 0.01, "steady_interval_steps": 50}
+    flow = {key: SECTIONS["age"][key] for key in ("geometry", "openings")}
+    slow, quick = (Simulation(smallest(**flow, run=run | {"ramp_steps": n}), progress=False) for n in (100_000, 0))
+    assert not slow.run().is_steady and slow.step_number == 600
+    assert quick.run().is_steady and quick.health.max_velocity_m_s > 5.0 * slow.health.max_velocity_m_s
+
+
+# --- Python ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [["pressure"], {}, np.zeros(3), 3])
+def test_what_is_no_name_of_a_field_is_refused(channel, name):
+    with pytest.raises(InputError, match="there is no field"):
+        channel.fields(name)
+
+
+def test_keys_of_changes_are_texts(channel):
+    with pytest.raises(InputError, match="change: 3 is no key of a case"):
+        channel.change({3: 1})
+
+
+def test_what_is_no_list_of_changes_is_refused():
+    with pytest.raises(InputError, match="changes of a case are 3, of type int"):
+        Simulation.from_case(smallest(), 3)
+
+
+@pytest.mark.parametrize("given", [None, 3, "a\0b"])
+def test_what_is_no_path_is_refused(given, channel, tmp_path):
+    with pytest.raises(InputError, match="give its path"):
+        Study(given, tmp_path)
+    with pytest.raises(InputError, match="give its path"):
+        Study(tmp_path / "study.toml", given)
+    with pytest.raises(InputError, match="give its path"):
+        channel.save(given)
