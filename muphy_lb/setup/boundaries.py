@@ -479,7 +479,8 @@ def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: fl
         return Condition(PRESSURE, units.pressure_to_density(section.pressure_pa, cs2) - 1.0)
     profile = PROFILES.get(section.profile, plug)
     if section.profile_file:
-        radius_m, velocity = read_table(case.folder / section.profile_file, f"openings.{section.name}.profile_file")
+        key = f"openings.{section.name}.profile_file"
+        radius_m, velocity = read_table(case.folder / section.profile_file, key, "m")
         profile = measured(radius_m / units.spacing_m, velocity)
     value = units.velocity_to_lattice(section.velocity_m_s or 0.0)
     if section.velocity_m_s is None:

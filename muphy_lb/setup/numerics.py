@@ -164,7 +164,7 @@ def _peak(case: Case, opening: OpeningSection) -> float:
     is_plane = case.lattice.name.startswith("D2")
     if opening.profile_file is None:
         return (_PEAKS_2D if is_plane else _PEAKS_3D)[opening.profile]
-    distance, velocity = read_table(case.folder / opening.profile_file, f"openings.{opening.name}.profile_file")
+    distance, velocity = read_table(case.folder / opening.profile_file, f"openings.{opening.name}.profile_file", "m")
     radius = np.linspace(0.0, distance[-1], _POINTS)
     values, areas = np.interp(radius, distance, velocity), np.ones(_POINTS) if is_plane else radius
     mean = np.average(values, weights=areas)

@@ -8,6 +8,7 @@ from muphy_lb import Simulation, Study
 from muphy_lb.__main__ import _parse
 from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.base.files.atomic import check_file
+from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.partition.__main__ import main as partition
 from muphy_lb.run.description import describe_case
 from tests.laws.smallest import SECTIONS, smallest
@@ -91,6 +92,37 @@ def test_a_flow_that_follows_a_slow_start_is_not_called_steady():
     slow, quick = (Simulation(smallest(**flow, run=run | {"ramp_steps": n}), progress=False) for n in (100_000, 0))
     assert not slow.run().is_steady and slow.step_number == 600
     assert quick.run().is_steady and quick.health.max_velocity_m_s > 5.0 * slow.health.max_velocity_m_s
+
+
+@pytest.mark.parametrize("heading", ["time [ms]", "time (ms)", "time_ms", " t_ms "])
+def test_the_heading_of_a_table_names_its_unit(heading, tmp_path):
+    table = tmp_path / "beat.csv"
+    table.write_text(f"{heading},factor\n0,1\n400,2\n800,1\n")
+    np.testing.assert_allclose(read_table(table, "waveform.file")[0], [0.0, 0.4, 0.8])
+
+
+@pytest.mark.parametrize("heading", ["time", "t_max", "time_s", "time [s]", "s"])
+def test_a_table_is_in_seconds_otherwise(heading, tmp_path):
+    table = tmp_path / "beat.csv"
+    table.write_text(f"{heading},factor\n0,1\n4,2\n")
+    assert read_table(table, "waveform.file")[0].tolist() == [0.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("time [mm],f\n0,1\n1,1\n", "the heading 'time .mm.' has the unit 'mm'"),
+        ("t,f\n0,1\n9,1\n5,1\n", "has 5 behind 9 in row 3"),
+        ("t,f\n0,1\n9,nan\n", "has nan in row 2"),
+        ("t\tf\n0\t1\n9\t1\n", "columns must be divided by commas"),
+        ("t,f\n0,1\n9\n", r"the number of columns changed from 2 to 1 at row 2\);"),
+    ],
+)
+def test_the_first_fault_of_a_table_is_named(text, problem, tmp_path):
+    table = tmp_path / "beat.csv"
+    table.write_text(text)
+    with pytest.raises(InputError, match=problem):
+        read_table(table, "waveform.file")
 
 
 # --- Python ----------------------------------------------------------------------------------------------------------

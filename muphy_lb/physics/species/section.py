@@ -30,8 +30,8 @@ class BolusSection(Section):
     length_s: Positive | None = None
     """how long it lasts [s]; without it for good, a step"""
     file: str | None = None
-    """CSV table instead, relative to the folder of the case file: a line of headings, then time [s], factor; straight
-    between the rows, as in the first and last before and behind them"""
+    """CSV table instead, relative to the folder of the case file: a line of headings, then time [s], or in the unit of
+    its heading, and factor; straight between the rows, as in the first and last before and behind them"""
 
     @classmethod
     def rules(cls, given):
