@@ -1,6 +1,10 @@
 """Mistakes at the edges: names, numbers and moments that nothing sensible has, on the command line, in cases, from
 Python."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -56,6 +60,20 @@ def test_commands_look_at_their_files_first(name, tmp_path, capsys):
     with pytest.raises(OutputError, match="it is a folder"):
         command(first, what, option, tmp_path)
     assert "numbering" not in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_an_output_on_a_full_disk_is_told_and_does_not_end_the_work(tmp_path):
+    case, out = tmp_path / "case.toml", tmp_path / "out"
+    case.write_text(smallest().to_toml())
+    words = [sys.executable, "-m", "muphy_lb", "run", case, "-o", out, "--no-pictures"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == OutputError.exit_code and (out / "summary.json").exists()
+    assert done.stderr.splitlines() == [
+        "muphy-lb: error: the output cannot be written any more: No space left on device; files of the command are"
+        " whole"
+    ]
 
 
 # --- cases -----------------------------------------------------------------------------------------------------------

@@ -288,12 +288,13 @@ def sound_warnings(case: Case, header: GeometryHeader, waves: Mapping, numerics:
             continue
         slower = float((allowed[late] / share[late]).min())
         listed = ", ".join(f"{100.0 * share[k]:.2g} % of harmonic {k + 1}" for k in late[:LISTED])
+        shorter = int(MARGIN * slower * n_voxels)
+        cut_to = f", or cut the geometry to {shorter} voxels" if shorter >= FEW_ACROSS else ""
         more = f" and more of {late.size - LISTED} others" if late.size > LISTED else ""
         yield (
             f"{name}: sound takes {sound_s / units.time_step_s:,.0f} steps from opening to opening, {n_voxels} voxels,"
             f" which is {listed}{more} (of its period): {_effect(share[late])}; set"
-            f" {_remedy(case, numerics, MARGIN * slower)}, or cut the geometry to"
-            f" {max(1, int(MARGIN * slower * n_voxels))} voxels"
+            f" {_remedy(case, numerics, MARGIN * slower)}{cut_to}"
         )
 
 
