@@ -13,6 +13,13 @@ from muphy_lb.geometry.limits import shown
 SMALLEST, LARGEST = 1e-15, 1e15
 
 
+def not_one_array(path, names: list[str]) -> str:
+    """The message for a file that holds no array, or several, of which none is chosen."""
+    if not names:
+        return f"{path} holds no array; name another file"
+    return f"{path} holds {len(names)} arrays; give array, one of: {shown(', '.join(names))}"
+
+
 def check_names(given: Iterable[str], allowed: Iterable[str], what: str) -> None:
     """Raise GeometryError for the first name of ``given`` that is not allowed; the message suggests the closest one."""
     allowed = tuple(allowed)

@@ -151,7 +151,7 @@ def did_you_mean(name: str, allowed: Sequence[str]) -> str:
     nearest = get_close_matches(name[:MAX_SHOWN], allowed, n=2, cutoff=0.5)
     likeness = [SequenceMatcher(None, other, name[:MAX_SHOWN]).ratio() for other in nearest]
     as_near = [other for other, ratio in zip(nearest, likeness, strict=True) if ratio > likeness[0] - AS_NEAR]
-    return f"did you mean {' or '.join(map(repr, as_near))}?" if nearest else f"allowed: {', '.join(allowed)}"
+    return f"did you mean {' or '.join(map(repr, as_near))}?" if nearest else f"allowed: {', '.join(allowed) or 'none'}"
 
 
 def names_among(text: str, allowed: Sequence[str], option: str) -> tuple[str, ...]:
