@@ -198,7 +198,7 @@ def _factor_to(unit: str, heading: str) -> float:
 
 
 def _line(path: Path, number: int) -> str:
-    """One of the first lines of a text, counted from 0."""
+    """Line of a text by its number, counted from 0."""
     with open(path, encoding="utf-8", errors="replace") as file:
         for _ in range(number):
             file.readline(MAX_BYTES)

@@ -135,6 +135,8 @@ def _two_corners(corners: tuple) -> tuple:
 def _two_points(points: tuple) -> tuple:
     if len(points) != 2:
         raise ValueError("must have 2 points, first and last, of 3 components (x, y, z) each")
+    if points[0] == points[1]:
+        raise ValueError("must have 2 different points")
     return points
 
 

@@ -26,6 +26,7 @@ from muphy_lb.boundaries.opening_geometry import (
     unscaled_flow,
 )
 from muphy_lb.case.case import Case
+from muphy_lb.case.usual import refuse_out_of_plane
 from muphy_lb.domain import PULL, LocalDomain, check_dimension, domain_from_part
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
@@ -142,6 +143,7 @@ class Preparation:
         self._carried = inspect(lambda nodes: unscaled_flow(nodes, lattice, frames, self.conditions, slip))
 
     def _resolve(self, case: Case) -> Numerics:
+        refuse_out_of_plane(case)
         check_dimension(self.header, self.lattice, uniform_acceleration_m_s2(case, self.header))
         refuse_unreadable_walls(case)
         refuse_to_watch_nothing(case, self.header)

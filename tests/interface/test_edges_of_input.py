@@ -15,7 +15,7 @@ from muphy_lb.base.files.atomic import check_file
 from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.partition.__main__ import main as partition
 from muphy_lb.run.description import describe_case
-from tests.laws.smallest import SECTIONS, smallest
+from tests.laws.smallest import BODY, SECTIONS, smallest
 from tests.vessel import command
 
 
@@ -101,6 +101,43 @@ def test_a_bolus_behind_the_end_and_a_wave_of_few_steps_are_told():
     text = describe_case(smallest("species"))
     assert "species.drug.waveform.period_s: a period of 9 s is longer than the run, or has fewer than 20" in text
     assert "never enters" not in text
+
+
+@pytest.mark.parametrize(
+    ("physics", "key", "value"),
+    [
+        ("free_surface", "free_surface", {"liquid": [BODY | {"velocity_m_s": [0.0, 0.0, 0.1]}]}),
+        ("two_fluid", "two_fluid", {"second_acceleration_m_s2": [0.0, 0.0, -1e-4]}),
+        ("thermal", "thermal", {"gravity_m_s2": [0.0, -1.0, 1.0]}),
+        ("age", "initial", {"velocity_m_s": [0.0, 0.0, 0.1]}),
+    ],
+)
+def test_what_points_out_of_a_plane_lattice_is_refused(physics, key, value):
+    with pytest.raises(InputError, match=f"{key}.*but lattice D2Q9 is two-dimensional"):
+        describe_case(smallest(physics, **{key: value}))
+
+
+def test_gravity_out_of_the_plane_is_told_where_heat_shall_move_fluid():
+    gravity = {"gravity_m_s2": [0.0, 0.0, -9.81]}
+    assert "so that heat moves no fluid" in describe_case(smallest("thermal", thermal=gravity))
+    assert "so that heat" not in describe_case(smallest("thermal", thermal=gravity | {"expansion_1_k": 0.0}))
+
+
+@pytest.mark.parametrize(
+    ("physics", "more", "text"),
+    [
+        ("age", {"output": {"region_m": [[50, 50, 50], [60, 60, 60]]}}, "output.region_m .* holds no fluid node"),
+        (
+            "free_surface",
+            {"free_surface": {"bubbles": {"pressure_pa": 1.0, "spheres": [{"centre_m": [50, 5, 0], "radius_m": 2}]}}},
+            "spheres.0.: the centre of no voxel of fluid lies in it",
+        ),
+        ("age", {"probes": [{"name": "a", "line_m": [[1, 1, 0], [1, 1, 0]]}]}, "must have 2 different points"),
+    ],
+)
+def test_a_place_without_fluid_is_refused(physics, more, text, tmp_path):
+    with pytest.raises(InputError, match=text):
+        Simulation(smallest(physics, **more)).run(folder=tmp_path)
 
 
 def test_a_flow_that_follows_a_slow_start_is_not_called_steady():

@@ -35,7 +35,18 @@ from muphy_lb.base.registry import offered, packages
 from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.opening_geometry import PRESSURE, Condition, OpeningFrame
 from muphy_lb.case.case import Case
-from muphy_lb.case.usual import Setting, Usual, about, encloses_all, ends_before, is_far, lengths, outside, values_at
+from muphy_lb.case.usual import (
+    PLACES,
+    Setting,
+    Usual,
+    about,
+    encloses_all,
+    ends_before,
+    is_far,
+    outside,
+    values_at,
+    values_ending,
+)
 from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.nodes import GeometryHeader
@@ -250,7 +261,7 @@ def unusual_values(case: Case, header: GeometryHeader, duration_s: float, steps:
         for key, value in values_at(case, row.key):
             if row.is_unusual(value, setting):
                 yield f"{key}: {row.text.format(value=_worded(value))}"
-    for key, value in lengths(case):
+    for key, value in values_ending(PLACES, case):
         if is_far(value, setting):
             yield (
                 f"{key} = {_worded(value)}: the geometry is {setting.size_m:.3g} m large, and this is far beyond it:"
