@@ -15,7 +15,7 @@ from muphy_lb.base.files.atomic import check_file
 from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.partition.__main__ import main as partition
 from muphy_lb.run.description import describe_case
-from tests.laws.smallest import BODY, SECTIONS, smallest
+from tests.laws.smallest import BODY, LOW, SECTIONS, smallest
 from tests.vessel import command
 
 
@@ -74,6 +74,13 @@ def test_an_output_on_a_full_disk_is_told_and_does_not_end_the_work(tmp_path):
         "muphy-lb: error: the output cannot be written any more: No space left on device; files of the command are"
         " whole"
     ]
+
+
+def test_a_permeability_beside_a_wall_that_moves_is_refused(tmp_path):
+    case = tmp_path / "case.toml"
+    case.write_text(smallest(walls=[LOW]).to_toml())
+    with pytest.raises(InputError, match="driven, or changed, by walls that move"):
+        command("permeability", case, "-o", tmp_path / "k")
 
 
 # --- cases -----------------------------------------------------------------------------------------------------------
