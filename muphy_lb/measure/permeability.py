@@ -345,15 +345,19 @@ def has_permeability(case: Case, header: GeometryHeader) -> bool:
     return True
 
 
+def other_forces(case: Case) -> list[str]:
+    """What drives the flow of a case beside openings and a uniform force, whatever its fluid."""
+    motions = [motion for wall in case.walls for motion in (wall.velocity_m_s, wall.rotation_rad_s) if motion]
+    return ["a moving wall"] * any(map(any, motions)) + list(case.flow.not_uniform)
+
+
 def other_drives(case: Case) -> list[str]:
     """What drives or changes the flow of a case beside openings and a uniform force, as far as that is known without a
     geometry."""
     fluid = case.fluid
-    motions = [motion for wall in case.walls for motion in (wall.velocity_m_s, wall.rotation_rad_s) if motion]
-    others: dict[str, object] = {"walls that move": any(map(any, motions))}
-    others |= {"a viscosity law": fluid.power_law or fluid.carreau_yasuda or fluid.casson}
+    others: dict[str, object] = {"a viscosity law": fluid.power_law or fluid.carreau_yasuda or fluid.casson}
     others |= {f"[{kind.name}]": not kind.follows_darcy for kind in packages(case)}
-    return [*(name for name, value in others.items() if value), *case.flow.not_uniform]
+    return [*(name for name, value in others.items() if value), *other_forces(case)]
 
 
 def refuse_other_drives(case: Case, openings) -> None:

@@ -79,7 +79,7 @@ def test_an_output_on_a_full_disk_is_told_and_does_not_end_the_work(tmp_path):
 def test_a_permeability_beside_a_wall_that_moves_is_refused(tmp_path):
     case = tmp_path / "case.toml"
     case.write_text(smallest(walls=[LOW]).to_toml())
-    with pytest.raises(InputError, match="driven, or changed, by walls that move"):
+    with pytest.raises(InputError, match="driven, or changed, by a moving wall"):
         command("permeability", case, "-o", tmp_path / "k")
 
 
