@@ -13,6 +13,7 @@ from muphy_lb.__main__ import _parse
 from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.base.files.atomic import check_file
 from muphy_lb.boundaries.waveform import read_table
+from muphy_lb.output.vtkhdf import find_snapshot
 from muphy_lb.partition.__main__ import main as partition
 from muphy_lb.run.description import describe_case
 from tests.laws.smallest import BODY, LOW, SECTIONS, smallest
@@ -37,6 +38,13 @@ def test_a_command_to_copy_quotes_names_with_spaces(tmp_path, capsys):
     path = tmp_path / "my case.toml"
     assert command("examples", "channel", "-o", path) == 0
     assert f"muphy-lb run '{path}'" in capsys.readouterr().out
+
+
+def test_a_time_far_from_all_snapshots_is_refused(tmp_path):
+    Simulation(smallest(output={"picture": False, "report": False})).run(folder=tmp_path)
+    assert find_snapshot(tmp_path / "fields.vtkhdf", 25.0).time_s == 20.0
+    with pytest.raises(InputError, match="has snapshots from 20 to 20 s, far from 1e.09 s"):
+        find_snapshot(tmp_path / "fields.vtkhdf", 1e9)
 
 
 def test_an_option_without_effect_is_refused(tmp_path, capsys):
