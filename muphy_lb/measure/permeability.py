@@ -346,13 +346,13 @@ def has_permeability(case: Case, header: GeometryHeader) -> bool:
 
 
 def other_forces(case: Case) -> list[str]:
-    """What drives the flow of a case beside openings and a uniform force, whatever its fluid."""
+    """Causes of a flow beside openings and a uniform force, whatever its fluid."""
     motions = [motion for wall in case.walls for motion in (wall.velocity_m_s, wall.rotation_rad_s) if motion]
     return ["a moving wall"] * any(map(any, motions)) + list(case.flow.not_uniform)
 
 
 def other_drives(case: Case) -> list[str]:
-    """What drives or changes the flow of a case beside openings and a uniform force, as far as that is known without a
+    """Causes of a flow, and of its change, beside openings and a uniform force, as far as they are known without a
     geometry."""
     fluid = case.fluid
     others: dict[str, object] = {"a viscosity law": fluid.power_law or fluid.carreau_yasuda or fluid.casson}
