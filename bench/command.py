@@ -52,11 +52,13 @@ def bench(options, say: Callable[[str], None], communicator) -> int:
     """Run the requested benchmarks and report them; returns the exit code 0; collective. Raises InputError: an option
     or the case is wrong; BackendError: the backend cannot be used here, or not in this precision; MuphyError: the case
     cannot be run; OutputError: the JSON file cannot be written."""
-    from muphy_lb.base.files.atomic import write_text
+    from muphy_lb.base.files.atomic import check_file, write_text
     from muphy_lb.bench.papers.table import text
     from muphy_lb.bench.stream import record
 
     _check(options)
+    if options.json and communicator.rank == 0:
+        check_file(options.json)
     study = (_time_whole if options.whole else _timed(options.paper))(options, say, communicator)
     tables = {table: rows for table, rows in study.tables.items() if any(any(row) for row in rows.values())}
     for table, rows in tables.items():

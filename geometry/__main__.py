@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.base.arguments import Parser
 from muphy_lb.base.errors import OutputError, printable
 from muphy_lb.base.files import PREPARED
 from muphy_lb.base.files.atomic import write_text
@@ -52,7 +53,7 @@ INPUT_OPTIONS = (
 )
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(Parser):
     """An ArgumentParser whose errors fit on one line."""
 
     def error(self, message):
@@ -239,6 +240,8 @@ def _tag_and_value(text: str, kind: str) -> tuple[str, int]:
 
 
 def _fluid_value(text: str) -> int | None:
+    if text != "flags" and not re.fullmatch(r"-?[0-9]{1,15}", text):
+        raise argparse.ArgumentTypeError(f"{shown(text)} is neither a whole number nor 'flags'")
     return None if text == "flags" else int(text)
 
 

@@ -29,6 +29,7 @@ N_WAVES = 512
 LARGEST_SEED = 2**63 - 1
 TAILS = 4.0  # standard deviations that a displacement hardly exceeds
 BYTES_PER_VOXEL = 40
+MOST_TURNED = 0.05  # share of a wall whose triangles may be turned over, as at sharp edges
 NOTHING_MOVED = (
     ": half-way walls stay where they were; take lattice.walls = 'bouzidi', whose walls move by any distance"
 )
@@ -90,7 +91,7 @@ DISPLACEMENT_NAMES = field_names(WallDisplacement)
 
 def displaced_surface(mended: Mended, displacement: WallDisplacement) -> Mended:
     """A closed surface whose vertices are moved along the normals of its wall; ends and flat caps stay in their planes,
-    of which only the rim moves."""
+    of which only the rim moves. Raises GeometryError: the wall would pass through itself."""
     surface = mended.surface
     is_wall = np.ones(len(surface.triangles), dtype=bool)
     for _, triangles in ends_of_surface(mended):
@@ -103,7 +104,22 @@ def displaced_surface(mended: Mended, displacement: WallDisplacement) -> Mended:
     length = np.linalg.norm(normal, axis=1)
     normal = np.divide(normal, length[:, None], out=np.zeros_like(normal), where=length[:, None] > 0.0)
     moved_m = surface.points_m + displacement.at_m(surface.points_m)[:, None] * normal
+    corners = moved_m[surface.triangles[is_wall]]
+    turned = (np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) * weighted).sum(axis=1) < 0.0
+    area = np.linalg.norm(weighted, axis=1)
+    share = area[turned].sum() / area.sum() if area.any() else 0.0
+    if share > MOST_TURNED or _volume(moved_m, surface) * _volume(surface.points_m, surface) < 0.0:
+        raise GeometryError(
+            f"{displacement}: farther than the vessel is wide, so that the wall passes through itself"
+            f" ({share:.0%} of it); give a smaller displacement"
+        )
     return replace(mended, surface=replace(surface, points=moved_m / surface.metres_per_unit))
+
+
+def _volume(points_m: np.ndarray, surface) -> float:
+    """Six times the signed volume within a closed surface [m3]."""
+    a, b, c = np.moveaxis((points_m - points_m.mean(axis=0))[surface.triangles], 1, 0)
+    return float((a * np.cross(b, c)).sum())
 
 
 def displaced_voxels(loaded: Noted, displacement: WallDisplacement, repeats: Axes) -> Noted:
@@ -143,8 +159,8 @@ def _levels(voxels: Voxels, displacement: WallDisplacement, repeats: Axes) -> np
     """(nz, ny, nx) distance of each voxel from the moved wall [voxels], positive in the fluid."""
     from scipy.ndimage import distance_transform_edt
 
-    ask_for_voxels(voxels.shape, BYTES_PER_VOXEL, "the distance from the wall")
     n = ceil(displacement.largest_m / voxels.spacing_m) + 2
+    ask_for_voxels([size + 2 * n for size in voxels.shape], BYTES_PER_VOXEL, "the distance from the wall")
     fluid = voxels.flags == FLUID
     for axis in range(3):
         widths = [(n, n) if axis == other else (0, 0) for other in range(3)]

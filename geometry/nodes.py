@@ -322,8 +322,9 @@ def nodes_in_box(nodes: NodeList, corners_m) -> np.ndarray:
         inside &= (place_m >= low[axis]) & (place_m <= high[axis])
     if not inside.any():
         last_m = np.array(nodes.origin_m) + nodes.spacing_m * (np.array(nodes.shape[::-1]) - 1)
+        first, last = (", ".join(f"{x:.4g}" for x in end_m) for end_m in (nodes.origin_m, last_m))
         raise InputError(
             f"output.region_m is {[list(corner) for corner in corners_m]}, which holds no fluid node; voxels lie from"
-            f" {[f'{x:.4g}' for x in nodes.origin_m]} to {[f'{x:.4g}' for x in last_m]} m"
+            f" ({first}) to ({last}) m: move or enlarge it"
         )
     return np.flatnonzero(inside)

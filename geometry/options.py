@@ -27,6 +27,13 @@ def split_options(record: type[Record], options: Mapping[str, Any]) -> tuple[Rec
     return record(**own), {name: value for name, value in options.items() if name not in own}
 
 
+def not_one_array(path, names: list[str]) -> str:
+    """The message for a file that holds no array, or several, of which none is chosen."""
+    if not names:
+        return f"{path} holds no array; name another file"
+    return f"{path} holds {len(names)} arrays; give array, one of: {', '.join(names)}"
+
+
 def check_names(given: Iterable[str], allowed: Iterable[str], what: str) -> None:
     """Raise GeometryError for the first name of ``given`` that is not allowed; the message suggests the closest one."""
     allowed = tuple(allowed)
@@ -57,6 +64,12 @@ def check_positive(**values: float) -> None:
     """Raise GeometryError for the first keyword whose value is no number from SMALLEST to LARGEST."""
     wanted = f"it must be a number above zero, from {SMALLEST:g} to {LARGEST:g}"
     _refuse_others(values, lambda value: is_number(value) and value >= SMALLEST, wanted)
+
+
+def check_counts(**values: float) -> None:
+    """Raise GeometryError for the first keyword whose value is no whole number above zero, of voxels."""
+    check_positive(**values)
+    _refuse_others(values, lambda value: value == int(value), "it is a number of voxels: give a whole one")
 
 
 def check_whole(least: int, most: int, **values: int) -> None:

@@ -72,12 +72,13 @@ def difference_in_si(text: str, unit: str) -> float:
 
 
 def column_in_si(column, heading: str, unit: str):
-    """A column of a table, an array, in SI; its heading may name the unit in brackets, as in ``time [ms]``, or in round
-    ones, which count if they hold such a unit. ValueError as of :func:`in_si`."""
-    if (named := re.search(r"\[(.+)\]|\((.+)\)", heading)) is None:
+    """A column of a table, an array, in SI. Its heading may name the unit in square brackets, ``time [ms]``; what
+    stands in round ones or behind an underscore, ``time (ms)``, ``time_ms``, counts if it is such a unit. ValueError as
+    of :func:`in_si`."""
+    if (named := re.search(r"\[(.+)\]|\((.+)\)|_([^_]+)$", heading.strip())) is None:
         return column
     try:
-        zero, one = (in_si(f"{number} {named[1] or named[2]}", unit) for number in (0, 1))
+        zero, one = (in_si(f"{number} {named[1] or named[2] or named[3]}", unit) for number in (0, 1))
     except ValueError:
         if named[1]:
             raise

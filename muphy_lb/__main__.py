@@ -18,11 +18,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, NoReturn
 
-from muphy_lb.base.errors import BackendError, InputError, MuphyError, printable
+from muphy_lb.base.arguments import Parser
+from muphy_lb.base.errors import BackendError, InputError, MuphyError, OutputError, printable
 from muphy_lb.base.phases import PROFILE, READING, SETTING_UP, spent_on
 from muphy_lb.base.version import __version__
 from muphy_lb.geometry.limits import shown
-from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, is_gone, missing_package, silence
+from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, lost_output, missing_package, silence
 from muphy_lb.run.options import (
     DEFAULT_OUTPUT,
     NO_PICTURES,
@@ -75,8 +76,8 @@ def main(arguments=None) -> int:
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # one more would interrupt the ending
         _end_all(communicator, "muphy-lb: interrupted", INTERRUPTED_EXIT_CODE)
-    except BrokenPipeError:  # a reader of the output that has seen enough
-        silence()
+    except BrokenPipeError as error:  # a reader of the output that has seen enough
+        silence(error)
         code = BROKEN_PIPE_EXIT_CODE
     except ModuleNotFoundError as error:
         _end_all(communicator, f"muphy-lb: error: {missing_package(error)}", 1)
@@ -85,6 +86,8 @@ def main(arguments=None) -> int:
         _end_all(communicator, f"muphy-lb: error: {reason}", BackendError.exit_code)
     except Exception:  # no rank may die alone: the others would wait for it for ever
         _end_all(communicator, f"muphy-lb: unexpected error\n{traceback.format_exc()}", 1)
+    if reason := lost_output():
+        _end_all(communicator, f"muphy-lb: error: {reason}", code or OutputError.exit_code)
     communicator.finalise()
     return code
 
@@ -254,9 +257,7 @@ def _say(communicator, text: str) -> None:
         try:
             print(coloured(printable(text)), flush=True)
         except OSError as error:
-            if not is_gone(error):
-                raise
-            silence()
+            silence(error)
 
 
 def _closing_text(summary: dict, measured: list[str], folder) -> str:
@@ -277,7 +278,7 @@ def _closing_text(summary: dict, measured: list[str], folder) -> str:
     return "\n".join([*lines, *measured, *verdict, f"written to {folder}: {files}"])
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(Parser):
     """Raises usage errors, so that they are reported once and not by every rank."""
 
     def error(self, message) -> NoReturn:

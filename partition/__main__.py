@@ -6,6 +6,7 @@ import logging
 import sys
 from pathlib import Path
 
+from muphy_lb.base.arguments import Parser
 from muphy_lb.base.errors import OutputError, printable
 from muphy_lb.base.files.atomic import write_text
 from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS, StepCost
@@ -39,7 +40,7 @@ def main(arguments=None) -> int:
     return 0
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(Parser):
     """An argument parser whose error messages fit on one line."""
 
     def error(self, message):
@@ -110,6 +111,8 @@ def _run(options) -> str:
         raise PartitionError("the number of parts is missing; write muphy-lb partition CASE.h5 N_PARTS, or use --list")
     if options.name and len(options.n_parts) > 1:
         raise PartitionError(f"--name {options.name} cannot name {len(options.n_parts)} partitionings; leave it out")
+    if options.json and not options.compare:
+        raise PartitionError(f"--json {options.json} takes the table of --compare, which is missing; give it, too")
     exchange = Exchange(bytes_per_population=BYTES_OF_POPULATION[options.precision])
     LOG.info("reading %s", options.case)
     if options.weights:

@@ -4,7 +4,6 @@ import inspect
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from muphy_lb.base.errors import InputError, MuphyError
 from muphy_lb.case.section import did_you_mean
@@ -41,7 +40,7 @@ def validate(options, say: Callable[[str], None], communicator=DEFAULT.communica
     InputError: an unknown case, backend, precision or streaming, or several ranks for a case of one; BackendError: the
     backend cannot run here, or not in this precision; MuphyError: on several ranks, what ended a case; OutputError: the
     report or the JSON file cannot be written."""
-    from muphy_lb.base.files.atomic import check_writable, write_text
+    from muphy_lb.base.files.atomic import check_file, check_writable, write_text
     from muphy_lb.validation.cases import CASES
     from muphy_lb.validation.limits import possible_precisions, table
     from muphy_lb.validation.report import as_json, verdict, write_report
@@ -58,8 +57,10 @@ def validate(options, say: Callable[[str], None], communicator=DEFAULT.communica
     devices = settings.backend, communicator.local_rank
     others = possible_precisions(*devices)[1:] if options.compare_precisions else ()
     json, report = (options.json, options.report) if communicator.rank == 0 else (None, None)
-    for folder in filter(None, (report, json and Path(json).parent)):
-        check_writable(folder)
+    if report:
+        check_writable(report)
+    if json:
+        check_file(json)
     outcomes = []
     for name in names:
         outcomes.append(_compared(name, CASES[name], settings, others, device))

@@ -51,7 +51,7 @@ def compare(options, say: Callable[[str], None], communicator) -> int:
     """Time, compare and draw one flow; returns the exit code: 1 if two backends do not compute the same flow. Raises
     InputError: an option or the case is wrong, or more than one rank; BackendError: none of the backends can be used
     here; MuphyError: the flow cannot be run at one of the sizes; OutputError: the output folder cannot be written."""
-    from muphy_lb.base.files.atomic import check_writable, write_text
+    from muphy_lb.base.files.atomic import check_file, write_text
     from muphy_lb.bench.compare import study
     from muphy_lb.bench.papers.published import BANG_5_6, BANG_SECONDS
     from muphy_lb.case.case import load_case
@@ -66,7 +66,8 @@ def compare(options, say: Callable[[str], None], communicator) -> int:
     case = case if case.title else case.model_copy(update={"title": Path(options.case).stem})
     plan, unusable = _plan(options, case)
     folder = Path(options.output or DEFAULT_FOLDER / Path(options.case).stem)
-    check_writable(folder)
+    for path in filter(None, (folder / JSON_FILE, options.json)):
+        check_file(path)
     lines = []
 
     def report(text):

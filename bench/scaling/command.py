@@ -53,7 +53,7 @@ def scaling(options, say: Callable[[str], None], communicator) -> int:
     """Run the requested study and report it; returns the exit code 0; collective. Raises InputError: an option or the
     case is wrong, or fewer ranks were started than are asked for; BackendError: a backend, precision or transport
     cannot be used here; MuphyError: the case cannot be run; OutputError: a file cannot be written."""
-    from muphy_lb.base.files.atomic import check_writable
+    from muphy_lb.base.files.atomic import check_file, check_writable
     from muphy_lb.bench.scaling import study
 
     _check(options)
@@ -61,8 +61,10 @@ def scaling(options, say: Callable[[str], None], communicator) -> int:
         return _read(options, say, communicator)
     ranks = _ranks(options, communicator.size)
     if communicator.rank == 0:
-        for folder in filter(None, (options.plots, options.json and Path(options.json).parent)):
-            check_writable(folder)
+        if options.plots:
+            check_writable(options.plots)
+        if options.json:
+            check_file(options.json)
     base = _job(options, communicator)
     plan = _plan(options, ranks, base.case.compute)
 

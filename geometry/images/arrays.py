@@ -12,7 +12,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image
 from muphy_lb.geometry.images.stored import READ_BYTES, Layout, check_inflation, count, file_size, mapped
 from muphy_lb.geometry.limits import regular_file, shown
-from muphy_lb.geometry.options import check_names
+from muphy_lb.geometry.options import check_names, not_one_array
 from muphy_lb.geometry.slabs import empty_array
 
 READ_ERRORS: tuple[type[Exception], ...]
@@ -47,7 +47,7 @@ def read_npz(path, array: str | None = None) -> Image:
             if array is not None:
                 check_names([array], names, f"{path}: array")
             elif len(names) != 1:
-                raise GeometryError(f"{path} holds {len(names)} arrays; give array, one of: {', '.join(names)}")
+                raise GeometryError(not_one_array(path, list(names)))
             info = archive.getinfo(f"{array or names[0]}.npy")
             check_inflation(path, min(info.compress_size, file_size(path)), info.file_size)
             with archive.open(info) as file:

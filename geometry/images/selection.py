@@ -153,7 +153,7 @@ def to_cubes(image: Image, edge_m: float | None = None, interval: Interval | Non
         interval: the thresholds of the fluid: values are interpolated linearly; ``None``: the values are labels, of
             which the nearest is taken.
 
-    Raises GeometryError if that takes more than ``MAX_GROWTH`` cubes per voxel.
+    Raises GeometryError if that takes more than ``MAX_GROWTH`` cubes per voxel, or one is larger than the image.
     """
     source_shape = image.values.shape
     spacing = np.array(image.spacing_m)
@@ -164,6 +164,10 @@ def to_cubes(image: Image, edge_m: float | None = None, interval: Interval | Non
         edge = edge if edge_m is not None else float(spacing[0])
         return Image(image.values, (edge,) * 3, image.origin_m, image.notes)
     extent = np.array(source_shape[::-1]) * spacing
+    if (extent < 0.5 * edge).any():
+        raise GeometryError(
+            f"cubes of {edge:g} m are larger than the image, {times(extent)} m: check the unit of resample_m"
+        )
     n_cubes = [max(1, round(length)) for length in (extent / edge).tolist()]
     if int(np.prod(n_cubes, dtype=object)) > MAX_GROWTH * int(np.prod(source_shape, dtype=object)):
         raise GeometryError(

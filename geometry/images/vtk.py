@@ -31,7 +31,7 @@ from muphy_lb.geometry.images.stored import (
     split_words,
 )
 from muphy_lb.geometry.limits import ask_for, ask_for_voxels, inflate, shown
-from muphy_lb.geometry.options import check_names
+from muphy_lb.geometry.options import check_names, not_one_array
 from muphy_lb.geometry.quantities import metres_per_unit
 
 TYPES = {f"{name}{8 * size}": f"{kind}{size}" for name, kind in (("Int", "i"), ("UInt", "u")) for size in (1, 2, 4, 8)}
@@ -258,7 +258,7 @@ def _array(
     if may_be_only and len(found) == 1:
         name = None
     if name is None and len(found) != 1:
-        raise GeometryError(f"{path} holds {len(found)} arrays; give array, one of: {shown(', '.join(found))}")
+        raise GeometryError(not_one_array(path, list(found)))
     if name is not None:
         check_names([name], found, f"{path}: array")
     element, is_cells = found[name] if name is not None else next(iter(found.values()))

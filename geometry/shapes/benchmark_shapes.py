@@ -11,7 +11,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.implicit import ROUNDING, FirstWall, RoundWall, plane_pair
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.options import check_positive, check_whole, vector
+from muphy_lb.geometry.options import check_counts, check_positive, check_whole, vector
 from muphy_lb.geometry.shapes.shape_parts import (
     check_box,
     check_dimension,
@@ -55,7 +55,8 @@ def tank(length=64, height=32, width=1, bottom="box", obstacle=(), spacing_m=1.0
     to half of the height (``stairs``). ``obstacle``, if given, is a solid box in it: its lowest corner x, y, z and its
     highest one, six numbers, face coordinates. All walls lie half-way between voxel centres.
     """
-    check_positive(length=length, height=height, width=width, spacing_m=spacing_m)
+    check_counts(length=length, height=height, width=width)
+    check_positive(spacing_m=spacing_m)
     check_box((width, height, length))
     if bottom not in TANKS:
         raise GeometryError(f"bottom is {shown(bottom)}; allowed: {', '.join(TANKS)}")
@@ -99,7 +100,8 @@ def cavity(size=64, dimension=2, spacing_m=1.0) -> Voxels:
     link through the edge between two walls, the velocity is that of the wall at rest. One layer, periodic along z, if
     dimension is 2.
     """
-    check_positive(size=size, spacing_m=spacing_m)
+    check_counts(size=size)
+    check_positive(spacing_m=spacing_m)
     check_dimension(dimension)
     check_box((1 if dimension == 2 else size + 2, size + 2, size + 2))
     size, inside = int(size), slice(1, -1)
@@ -117,7 +119,8 @@ def facing_walls(size=64, width=None, dimension=3, axis="x", sides="closed", spa
     axes are ``width`` voxels long (``size`` by default) and bounded by unlabelled walls (``sides`` = "closed") or
     periodic ("periodic"). One layer, periodic along z, if dimension is 2."""
     width = size if width is None else width
-    check_positive(size=size, width=width, spacing_m=spacing_m)
+    check_counts(size=size, width=width)
+    check_positive(spacing_m=spacing_m)
     check_dimension(dimension)
     if axis not in AXES[:dimension] or sides not in ("closed", "periodic"):
         raise GeometryError(
@@ -145,7 +148,8 @@ def cylinder_array(size=40, cells=1, solid_fraction=0.12566370614359174, shift=(
     Periodic; all cylinders are moved by ``shift`` [voxels] (x, y) and labelled ``cylinders``. Source of the case:
     Sangani, Acrivos, Int. J. Multiphase Flow 8 (1982) 193.
     """
-    check_positive(size=size, cells=cells, solid_fraction=solid_fraction, spacing_m=spacing_m)
+    check_counts(size=size, cells=cells)
+    check_positive(solid_fraction=solid_fraction, spacing_m=spacing_m)
     _check_fraction(solid_fraction, np.pi / 4)
     check_whole(1, int(size), cells=cells)
     size, cell = int(size), int(size) / int(cells)
@@ -161,7 +165,8 @@ def sphere_array(size=48, lattice="simple", solid_fraction=0.216, spacing_m=1.0,
     given, overrides ``solid_fraction``, and the spheres may overlap. Source of the case: Zick, Homsy, J. Fluid Mech.
     115 (1982) 13.
     """
-    check_positive(size=size, solid_fraction=solid_fraction, spacing_m=spacing_m)
+    check_counts(size=size)
+    check_positive(solid_fraction=solid_fraction, spacing_m=spacing_m)
     if lattice not in SITES:
         raise GeometryError(f"lattice is {shown(lattice)}; allowed: {', '.join(SITES)}")
     size, sites = int(size), np.array(SITES[lattice], dtype=np.float64)
@@ -284,7 +289,7 @@ def random_porous(size=64, porosity=0.7, seed=0, spacing_m=1.0) -> Voxels:
 
 
 def _checked_size(size) -> int:
-    check_positive(size=size)
+    check_counts(size=size)
     check_box((1, size, size))
     return int(size)
 

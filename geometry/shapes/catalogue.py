@@ -17,7 +17,7 @@ from muphy_lb.geometry.implicit import ROUNDING, FirstWall, ImplicitWall, RoundW
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.link_cuts import WallShape
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.options import LARGEST, check_names, check_positive, is_number
+from muphy_lb.geometry.options import LARGEST, check_counts, check_names, check_positive, is_number
 from muphy_lb.geometry.shapes import benchmark_shapes, packings
 from muphy_lb.geometry.shapes.shape_parts import (
     box_counts,
@@ -41,7 +41,8 @@ def channel(length=32, height=16, width=1, spacing_m=1.0, ends="periodic", wall_
     """Two plates with ``height`` layers of fluid between them along y; flow along x; periodic along z. The true walls
     lie ``wall_offset`` (0 to 1) beyond the outermost layers of fluid: the plates are ``height - 1 + 2 * wall_offset``
     voxels apart, which is ``height`` by default."""
-    check_positive(length=length, height=height, width=width, wall_offset=wall_offset)
+    check_counts(length=length, height=height, width=width)
+    check_positive(wall_offset=wall_offset)
     if wall_offset > 1.0:
         raise GeometryError(f"wall_offset is {wall_offset}; it must lie between 0 and 1")
     check_box((width, height + 2, length))
@@ -53,7 +54,7 @@ def channel(length=32, height=16, width=1, spacing_m=1.0, ends="periodic", wall_
 
 def square_duct(length=32, side=16, axis="x", spacing_m=1.0, ends="periodic") -> Voxels:
     """A straight duct of square cross-section along ``axis``."""
-    check_positive(length=length, side=side)
+    check_counts(length=length, side=side)
     check_box((length, side + 2, side + 2))
     section = np.pad(np.ones((int(side), int(side)), dtype=bool), 1)
     sides = FirstWall(tuple(plane_pair(i, 0.5, int(side) + 0.5) for i in range(3) if AXES[i] != axis))
@@ -62,7 +63,8 @@ def square_duct(length=32, side=16, axis="x", spacing_m=1.0, ends="periodic") ->
 
 def pipe(length=32, radius=8.0, axis="z", spacing_m=1.0, ends="periodic") -> Voxels:
     """A straight round pipe along ``axis``: the voxels whose centre is less than ``radius`` from the pipe's axis."""
-    check_positive(length=length, radius=radius)
+    check_counts(length=length)
+    check_positive(radius=radius)
     half = int(np.ceil(radius))
     check_box((length, 2 * half + 1, 2 * half + 1))
     c = np.arange(-half, half + 1)
@@ -85,7 +87,8 @@ def stenosis(length=120, radius=10.0, severity=0.5, extent=40.0, spacing_m=1.0, 
         spacing_m: voxel edge [m].
         ends: ``"open"`` or ``"periodic"``.
     """
-    check_positive(length=length, radius=radius, extent=extent)
+    check_counts(length=length)
+    check_positive(radius=radius, extent=extent)
     if not 0.0 <= severity < 1.0 or extent > length:
         raise GeometryError(
             f"severity = {severity}, extent = {extent}, length = {length}; severity must be 0 or more and below 1,"
@@ -126,7 +129,8 @@ def nanopore(length=60, width=24, thickness=8.0, radius=3.0, spacing_m=1.0, ends
         spacing_m: voxel edge [m].
         ends: ``"open"`` or ``"periodic"``, of the chambers along x.
     """
-    check_positive(length=length, width=width, thickness=thickness, radius=radius)
+    check_counts(length=length, width=width)
+    check_positive(thickness=thickness, radius=radius)
     if thickness >= length or 2.0 * radius >= width:
         raise GeometryError(
             f"thickness = {thickness}, length = {length}, radius = {radius}, width = {width}; allowed: a thickness"
@@ -191,7 +195,8 @@ def branching_vessel(
 
 def sphere_pack(size=64, radius=8.0, porosity=0.4, seed=0, spacing_m=1.0) -> Voxels:
     """Overlapping solid spheres at random positions in a periodic cube, added until the porosity falls to its value."""
-    check_positive(size=size, radius=radius, spacing_m=spacing_m)
+    check_counts(size=size)
+    check_positive(radius=radius, spacing_m=spacing_m)
     check_porosity(porosity)
     check_box((size,) * 3)
     size, random = int(size), random_numbers(seed)

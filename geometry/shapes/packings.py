@@ -15,7 +15,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.stored import BYTES_OF_TEXT, file_size, read_bytes
 from muphy_lb.geometry.implicit import FirstWall, RoundWall
 from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels, shown
-from muphy_lb.geometry.options import LARGEST, check_flag, check_positive, vector
+from muphy_lb.geometry.options import LARGEST, check_counts, check_flag, check_positive, vector
 from muphy_lb.geometry.quantities import metres_per_unit
 from muphy_lb.geometry.shapes.shape_parts import box_counts, check_box, check_porosity, flags_where, random_numbers
 from muphy_lb.geometry.voxels import Voxels
@@ -47,7 +47,8 @@ def random_spheres(size=64, radius=8.0, porosity=0.45, seed=0, spacing_m=1.0) ->
 
     Raises GeometryError: a value out of range; a sphere wider than half the cube; overlaps that cannot be removed.
     """
-    check_positive(size=size, radius=radius, spacing_m=spacing_m)
+    check_counts(size=size)
+    check_positive(radius=radius, spacing_m=spacing_m)
     check_porosity(porosity)
     if porosity < LOWEST_POROSITY:
         raise GeometryError(

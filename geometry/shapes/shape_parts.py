@@ -9,7 +9,7 @@ from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for_voxels, shown
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.options import check_positive, is_whole
+from muphy_lb.geometry.options import check_counts, check_positive, is_whole
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 
 ENDS = ("periodic", "open")
@@ -44,7 +44,7 @@ def box_counts(shape_zyx) -> tuple[int, int, int]:
     """Voxel counts (nz, ny, nx); GeometryError unless they are three that make a box (:func:`check_box`)."""
     if len(shape_zyx) != 3:
         raise GeometryError(f"shape_zyx is {shape_zyx}; give the three voxel counts nz, ny, nx")
-    check_positive(nz=shape_zyx[0], ny=shape_zyx[1], nx=shape_zyx[2])
+    check_counts(nz=shape_zyx[0], ny=shape_zyx[1], nx=shape_zyx[2])
     check_box(shape_zyx)
     return triple(int(n) for n in shape_zyx)
 

@@ -3,7 +3,7 @@ table points; courses that do not repeat themselves, a bolus and a table; and th
 vector, times a waveform, that turns about an axis, and further terms."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -125,78 +125,84 @@ class StepMean:
 
 
 def read_table(path: Path, key: str, unit: str = "s") -> tuple[np.ndarray, np.ndarray]:
-    """Two columns of a CSV file with a header line; the first column ascends, and is in ``unit`` unless its heading
-    names another, ``time [ms],factor``. Raises InputError: it cannot be read, has another form, or a unit of another
-    dimension; the message names ``key`` of the case."""
-    rows = _read_columns(path, key, 2)
-    _take_units(rows, _headings(path)[:1], (unit,), path, key)
+    """Two columns of a CSV file with a line of headings; the first column ascends, in ``unit`` or in that which its
+    heading names: ``time [ms]``, ``time (ms)``, ``time_ms``. Raises InputError: it cannot be read, or has another form
+    or a unit of another dimension; the message names ``key`` of the case."""
+    rows = _read_columns(path, key, (unit,), 2)
     return rows[:, 0], rows[:, 1]
 
 
 def read_record(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
-    """(m,) times [s] and (m, 3) accelerations [m/s2] of a CSV file of four columns, as of :func:`read_table`. Each
-    heading may name a unit, ``time [ms],x [cm/s^2],y [cm/s^2],z [cm/s^2]``; without one the column is in SI. Raises
-    InputError: as that."""
-    rows, headings = _read_columns(path, key, len(UNITS_OF_RECORD)), _headings(path)
-    if len(headings) != len(UNITS_OF_RECORD):
+    """(m,) times [s] and (m, 3) accelerations [m/s2] of a CSV file of four columns, as of :func:`read_table`; each
+    heading may name a unit: ``time [ms],x [cm/s^2],y [cm/s^2],z [cm/s^2]``."""
+    rows = _read_columns(path, key, UNITS_OF_RECORD, len(UNITS_OF_RECORD))
+    n_headings = len(_line(path, 0).split(","))
+    if n_headings != len(UNITS_OF_RECORD):
         raise InputError(
-            f"{key}: {path} has {len(headings)} headings over {len(UNITS_OF_RECORD)} columns; give one for each, as in"
+            f"{key}: {path} has {n_headings} headings over {len(UNITS_OF_RECORD)} columns; give one for each, as in"
             " time [s],x [m/s^2],y [m/s^2],z [m/s^2]"
         )
-    _take_units(rows, headings, UNITS_OF_RECORD, path, key)
     return rows[:, 0], rows[:, 1:]
 
 
-def _headings(path: Path) -> list[str]:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.readline(MAX_BYTES).strip().split(",")
-
-
-def _take_units(rows: np.ndarray, headings: Sequence[str], units: Sequence[str], path: Path, key: str) -> None:
-    """Turn the columns into SI whose headings name a unit."""
-    for column, (heading, unit) in enumerate(zip(headings, units, strict=True)):
-        try:
-            rows[:, column] = column_in_si(rows[:, column], heading, unit)
-        except ValueError as error:
-            raise InputError(f"{key}: in {path} the heading {cut(heading, MAX_QUOTED)!r} {error}") from error
-
-
-def _read_columns(path: Path, key: str, count: int) -> np.ndarray:
-    """(m, count) rows of a CSV file, as of :func:`read_table`."""
+def _read_columns(path: Path, key: str, units: tuple[str, ...], count: int) -> np.ndarray:
+    """(m, count) rows of a CSV file, as of :func:`read_table`, the first columns in these units."""
     try:
         if (size := regular_file(path).stat().st_size) > MAX_BYTES:
             raise GeometryError(f"{path} holds {size} bytes; at most {MAX_BYTES} are taken")
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # an empty table is rejected below
             _refuse_numbers_as_headings(path)
-            _refuse_semicolons(path)
+            _refuse_other_gaps(path)
             rows = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
     except GeometryError as error:
         raise InputError(f"{key}: {error}; it must be CSV with one line of headings") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{key}: cannot read {path}: it is no text in UTF-8; a spreadsheet is saved as CSV") from error
     except (OSError, ValueError) as error:
-        text = cut(" ".join(str(error).split()), MAX_QUOTED)
+        text = cut(" ".join(str(error).partition("; use `usecols`")[0].split()), MAX_QUOTED)
         raise InputError(f"{key}: cannot read {path} ({text}); it must be CSV with one line of headings") from error
-    is_whole = rows.shape[1] == count and rows.shape[0] >= 2 and (np.abs(rows) <= LARGEST).all()
-    if not is_whole or np.diff(rows[:, 0]).min() <= 0:
+    if problem := _problem(rows, count):
         raise InputError(
-            f"{key}: {path} has {rows.shape[0]} rows of {rows.shape[1]} columns; it must have {NUMBERS[count]} columns"
-            f" of finite numbers, at most {LARGEST:g}, the first one ascending"
+            f"{key}: {path} has {problem}; it must have {NUMBERS[count]} columns of finite numbers, at most"
+            f" {LARGEST:g}, the first one ascending"
         )
+    for column, (heading, unit) in enumerate(zip(_line(path, 0).split(","), units, strict=False)):
+        try:
+            rows[:, column] = column_in_si(rows[:, column], heading, unit)
+        except ValueError as error:
+            raise InputError(f"{key}: in {path} the heading {cut(heading, MAX_QUOTED)!r} {error}") from error
     return rows
 
 
-def _refuse_semicolons(path: Path) -> None:
-    """ValueError if the lines behind the headings have semicolons, as tables with decimal commas do."""
+def _problem(rows: np.ndarray, count: int) -> str:
+    """The first fault of a table, in words; empty without one."""
+    if rows.shape[1] != count or rows.shape[0] < 2:
+        return f"{rows.shape[0]} rows of {rows.shape[1]} columns"
+    for row, column in np.argwhere(~(np.abs(rows) <= LARGEST)):
+        return f"{rows[row, column]:g} in row {row + 1}"
+    for row in np.flatnonzero(np.diff(rows[:, 0]) <= 0):
+        return f"{rows[row + 1, 0]:g} behind {rows[row, 0]:g} in row {row + 2}"
+    return ""
+
+
+def _line(path: Path, number: int) -> str:
+    """Line of a text by its number, counted from 0."""
     with open(path, encoding="utf-8", errors="replace") as file:
-        file.readline(MAX_BYTES)
-        second = file.readline(MAX_BYTES).strip()
-    if ";" in second:
+        for _ in range(number):
+            file.readline(MAX_BYTES)
+        return file.readline(MAX_BYTES).strip()
+
+
+def _refuse_other_gaps(path: Path) -> None:
+    """ValueError if the lines behind the headings have semicolons, as tables with decimal commas do, or tabs."""
+    second = _line(path, 1)
+    if ";" in second or "\t" in second:
         raise ValueError(f"its second line is {cut(second, MAX_QUOTED)!r}; {COMMAS}")
 
 
 def _refuse_numbers_as_headings(path: Path) -> None:
     """ValueError if the first line holds nothing but numbers: it would be lost."""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        first = file.readline(MAX_BYTES).strip()
+    first = _line(path, 0)
     try:
         np.array(first.split(","), dtype=np.float64)
     except ValueError:

@@ -110,8 +110,8 @@ class _Opening(Section):
     """velocity over the cross section; not with a pressure; 'womersley': that of a straight vessel of this section,
     with a waveform for each of its harmonics"""
     profile_file: str | None = None
-    """CSV table of a measured profile: a line of headings, then distance from the centre [m], or in the
-    unit that its heading names, distance [mm], and velocity (any unit)"""
+    """CSV table of a measured profile: a line of headings, then distance from the centre [m] or in the unit that the
+    heading names (r [mm]), velocity (any unit)"""
     waveform: WaveformSection | None = None
     """factor of the value in time"""
     windkessel: WindkesselSection | None = None

@@ -261,10 +261,9 @@ def load_case(path, overrides: Sequence[str] = ()) -> Case:
     Raises:
         InputError: the file cannot be read, or what it says, overrides included, is not a valid case.
     """
-    path = Path(path)
     table = read_toml(path)
     table.pop(STUDY, None)
-    return _build(table, path.parent, f"case file {path}", overrides)
+    return _build(table, Path(path).parent, f"case file {path}", overrides)
 
 
 def _overridden(table: dict, overrides) -> list[str]:
@@ -272,7 +271,8 @@ def _overridden(table: dict, overrides) -> list[str]:
     if isinstance(overrides, Mapping):
         overrides = [as_override(str(key), value) for key, value in overrides.items()]
     # One text would be taken letter by letter.
-    if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
+    is_list = isinstance(overrides, Iterable) and not isinstance(overrides, str)
+    if not is_list or not all(isinstance(override, str) for override in overrides):
         raise InputError(
             f"changes of a case are {shown(overrides)}, of type {type(overrides).__name__}; give values by dotted key,"
             " such as {'run.steps': 1000}, or a list of strings, such as ['run.steps=1000']"

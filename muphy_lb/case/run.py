@@ -90,7 +90,8 @@ class RunSection(Section):
     """for a flow driven by waveforms: number of instants at which the beat before frozen_after_s is stored, to be
     repeated from then on; needs memory for three numbers per node and instant"""
     ramp_steps: AtLeastZero = 200
-    """steps over which the openings' values rise smoothly from rest; 0 = at once"""
+    """steps over which values of openings and moving walls rise smoothly from rest, before whose end no flow is called
+    steady; 0 = at once"""
     steady_tolerance: Annotated[Positive, Field(le=LARGEST_TOLERANCE)] | None = None
     """relative change of the watched quantities per characteristic time below which the run ends; without
     steady_time_s also the change of flow rates that is still to come, with it that of the permeability; at most 0.1,

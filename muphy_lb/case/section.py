@@ -135,6 +135,8 @@ def _two_corners(corners: tuple) -> tuple:
 def _two_points(points: tuple) -> tuple:
     if len(points) != 2:
         raise ValueError("must have 2 points, first and last, of 3 components (x, y, z) each")
+    if points[0] == points[1]:
+        raise ValueError("must have 2 different points")
     return points
 
 
@@ -151,7 +153,7 @@ def did_you_mean(name: str, allowed: Sequence[str]) -> str:
     nearest = get_close_matches(name[:MAX_SHOWN], allowed, n=2, cutoff=0.5)
     likeness = [SequenceMatcher(None, other, name[:MAX_SHOWN]).ratio() for other in nearest]
     as_near = [other for other, ratio in zip(nearest, likeness, strict=True) if ratio > likeness[0] - AS_NEAR]
-    return f"did you mean {' or '.join(map(repr, as_near))}?" if nearest else f"allowed: {', '.join(allowed)}"
+    return f"did you mean {' or '.join(map(repr, as_near))}?" if nearest else f"allowed: {', '.join(allowed) or 'none'}"
 
 
 def names_among(text: str, allowed: Sequence[str], option: str) -> tuple[str, ...]:

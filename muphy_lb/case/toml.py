@@ -2,7 +2,9 @@
 
 import json
 import math
+import os
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,9 +28,17 @@ LARGEST = 1e30
 """Largest integer (with its sign one of 64 bits, as TOML has it) and largest number: products of a few are numbers."""
 
 
-def read_toml(path: Path) -> dict:
+def named_path(given, what: str) -> Path:
+    """The path that a user names. Raises InputError: it is none; ``what`` it is of, such as ``"a folder"``."""
+    if not isinstance(given, str | os.PathLike) or "\0" in os.fspath(given):
+        raise InputError(f"{what} is {shown(given)}, of type {type(given).__name__}; give its path")
+    return Path(given)
+
+
+def read_toml(given: str | os.PathLike) -> dict:
     """The raw tables of a case file. Raises InputError: the file is missing, a directory, unreadable, or not TOML (with
     the line)."""
+    path = named_path(given, "a case file")
     try:
         if path.is_dir():
             raise InputError(f"case file {path} is a directory; name the .toml file inside it")
@@ -59,9 +69,10 @@ def _refuse_geometry(path: Path) -> None:
             " proposes the rest for the image or surface that it was made of"
         )
     if ending in LOADERS:
+        name = shlex.quote(str(path))
         raise InputError(
             f"{path} is a geometry ({ending}), and a case file is wanted (TOML); make one of it:"
-            f" muphy-lb new vessel {path}, or muphy-lb new rock {path}"
+            f" muphy-lb new vessel {name}, or muphy-lb new rock {name}"
         )
 
 

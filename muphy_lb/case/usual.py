@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from muphy_lb.base.errors import InputError
 from muphy_lb.case.section import Section
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Setting:
     low_m: tuple[float, float, float]
     high_m: tuple[float, float, float]
     duration_s: float  #: length of the run [s]
+    steps: int  #: its time steps
 
     @property
     def is_dimensionless(self) -> bool:
@@ -74,6 +76,11 @@ def encloses_all(corners, setting: Setting) -> bool:
     return below and all(a >= b for a, b in zip(high, setting.high_m, strict=True))
 
 
+def ends_before(time_s: float, setting: Setting) -> bool:
+    """Whether the run ends before a time [s], or a period."""
+    return time_s >= setting.duration_s
+
+
 def magnitude(value) -> float:
     """Size of a number or a vector."""
     return math.hypot(*value) if isinstance(value, tuple) else abs(value)
@@ -98,22 +105,33 @@ def _below(table, parts: list[str], path: str) -> Iterator[tuple[str, Any]]:
         yield from _below(value, rest, f"{path}.{part}")
 
 
-def lengths(table: Section, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted key, value) of every position and length [m] of the tables of a case, of any depth; no boxes, which reach
-    beyond the geometry on purpose."""
-    for name in type(table).model_fields:
+def values_ending(ends: tuple[str, ...], table: Section, path: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted key, value) of what the tables of a case have, at any depth, at keys that end so, but for defaults."""
+    for name, field in type(table).model_fields.items():
         value = getattr(table, name)
         if isinstance(value, Section):
-            yield from lengths(value, f"{path}{name}.")
+            yield from values_ending(ends, value, f"{path}{name}.")
         elif isinstance(value, tuple) and value and isinstance(value[0], Section):
             for number, entry in enumerate(value):
-                yield from lengths(entry, f"{path}{name}.{getattr(entry, 'name', number)}.")
-        elif name.endswith(PLACES) and value is not None and not isinstance(value, Mapping):
+                yield from values_ending(ends, entry, f"{path}{name}.{getattr(entry, 'name', number)}.")
+        elif name.endswith(ends) and value != field.default and not isinstance(value, Mapping):
             yield f"{path}{name}", value
 
 
 PLACES = ("point_m", "line_m", "plane_m", "axis_m", "centre_m", "position_m", "radius_m", "length_m", "thickness_m")
-"""Ends of the names of keys that are positions and lengths in the geometry."""
+"""Ends of the names of keys that are positions and lengths in the geometry; boxes reach beyond it on purpose."""
+
+VECTORS = ("_m_s", "_m_s2")
+"""Ends of the names of keys that are velocities and accelerations."""
+
+
+def refuse_out_of_plane(case: "Case") -> None:
+    """Raise InputError for a velocity or an acceleration that leaves the plane of a two-dimensional lattice."""
+    for key, value in values_ending(VECTORS, case) if case.lattice.name.startswith("D2") else ():
+        if isinstance(value, tuple) and value[-1] != 0.0:
+            raise InputError(
+                f"{key} is {list(value)}, but lattice {case.lattice.name} is two-dimensional; set its z component to 0"
+            )
 
 
 def is_far(value, setting: Setting) -> bool:

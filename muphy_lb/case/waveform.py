@@ -20,8 +20,8 @@ class WaveformSection(Section):
     longest = MappingProxyType({"cosine": MOST_HARMONICS, "sine": MOST_HARMONICS})
 
     file: str | None = None
-    """CSV table, relative to the folder of the case file; one period, the last factor equal to the first. The
-    heading of the times may name their unit: time [ms]"""
+    """CSV table, relative to the folder of the case file; one period, the last factor equal to the first; the
+    heading of the time may name its unit: time [ms], time_ms"""
     period_s: Positive | None = None
     """period of the series [s]"""
     mean: float = 1.0

@@ -50,6 +50,13 @@ class FieldSnapshots(Observer):
         """A single observer, unless the case disables field files."""
         return (cls(view, folder, resume_step),) if view.case.output.vtk else ()
 
+    @classmethod
+    def check(cls, view) -> None:
+        """Refuse a region that holds no fluid node."""
+        output = view.case.output
+        if output.vtk and output.region_m is not None and view.communicator.rank == 0:
+            nodes_in_box(whole_nodes(view), output.region_m)
+
     def _nodes(self) -> NodeList:
         nodes, region_m = whole_nodes(self._view), self._view.case.output.region_m
         self._kept: slice | np.ndarray = slice(None)

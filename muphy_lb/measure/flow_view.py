@@ -81,6 +81,10 @@ class PreparedView(Protocol):
         """The whole node list on rank 0, the header elsewhere."""
 
     @property
+    def rises_until(self) -> int:
+        """Step up to which what openings and walls impose rises from rest; 0 where they impose nothing."""
+
+    @property
     def units(self) -> Units:
         """SI sizes of the lattice units."""
 

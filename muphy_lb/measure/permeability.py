@@ -348,15 +348,25 @@ def has_permeability(case: Case, header: GeometryHeader) -> bool:
     return True
 
 
-def refuse_other_drives(case: Case, openings) -> None:
-    """Refuse what drives or changes the flow beside a force; what the case has of it is known without a geometry.
-    ``openings``: those of the case, or of its geometry. Raises InputError: there is something."""
+def other_forces(case: Case) -> list[str]:
+    """Causes of a flow beside openings and a uniform force, whatever its fluid."""
+    motions = [motion for wall in case.walls for motion in (wall.velocity_m_s, wall.rotation_rad_s) if motion]
+    return ["a moving wall"] * any(map(any, motions)) + list(case.flow.not_uniform)
+
+
+def other_drives(case: Case) -> list[str]:
+    """Causes of a flow, and of its change, beside openings and a uniform force, as far as they are known without a
+    geometry."""
     fluid = case.fluid
-    law = fluid.power_law or fluid.carreau_yasuda or fluid.casson
-    others: dict[str, object] = {"openings": openings, "a viscosity law": law}
+    others: dict[str, object] = {"a viscosity law": fluid.power_law or fluid.carreau_yasuda or fluid.casson}
     others |= {f"[{kind.name}]": not kind.follows_darcy for kind in packages(case)}
-    found = [*(name for name, value in others.items() if value), *case.flow.not_uniform]
-    if found:
+    return [*(name for name, value in others.items() if value), *other_forces(case)]
+
+
+def refuse_other_drives(case: Case, openings) -> None:
+    """Refuse what drives or changes the flow beside a force; ``openings``: those of the case, or of its geometry.
+    Raises InputError: there is something."""
+    if found := ["openings"] * bool(openings) + other_drives(case):
         raise InputError(_no_permeability(f"here it is also driven, or changed, by {', '.join(found)}"))
 
 

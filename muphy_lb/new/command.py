@@ -117,12 +117,13 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     except MissingOptionError as error:
         raise InputError(f"new: {error.spelled(_as_option)}") from error
     source = requested.file.name if requested.file else "a built-in example"
-    head = f"A {requested.kind} ({source}), {requested.fluid}; written by muphy-lb new.\nRun: muphy-lb run {path.name}"
+    head = f"A {requested.kind} ({source}), {requested.fluid}; written by muphy-lb new."
+    head += f"\nRun: muphy-lb run {shlex.quote(path.name)}"
     text = case_text(table, head, _proposals(requested.fluid, table))
     summary = describe_case(case_from_dict(tomllib.loads(text), path.parent))
     write_text(path, text)
     command = "permeability" if requested.kind == "rock" else "run"
-    say("\n".join([*notes, summary, f"written to {path}; run it with: muphy-lb {command} {path}"]))
+    say("\n".join([*notes, summary, f"written to {path}; run it with: muphy-lb {command} {shlex.quote(str(path))}"]))
     return 0
 
 

@@ -1,6 +1,7 @@
 """The command ``muphy-lb examples``: list the example cases that come with the package, or copy one."""
 
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def examples(options, say: Callable[[str], None], communicator) -> int:
     command = "compare" if source.parent != FOLDER else "run"
     text = re.sub(r"examples/[\w/]+\.toml", str(target).replace("\\", r"\\"), source.read_text(encoding="utf-8"))
     write_text(target, text)
-    say(f"written to {target}; run it with: muphy-lb {command} {target}")
+    say(f"written to {target}; run it with: muphy-lb {command} {shlex.quote(str(target))}")
     return 0
 
 

@@ -48,7 +48,7 @@ def slurm(options, say: Callable[[str], None], communicator) -> int:
     if Path(options.output).exists():
         raise InputError(f"slurm: {options.output} exists; give another name with -o")
     write_text(options.output, text)
-    say(f"written to {options.output}; submit it with: sbatch {options.output}")
+    say(f"written to {options.output}; submit it with: sbatch {shlex.quote(options.output)}")
     return 0
 
 

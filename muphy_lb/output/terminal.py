@@ -58,14 +58,25 @@ def coloured(text: str, stream: TextIO | None = None) -> str:
     return "\n".join(f"{c}{line}{AS_BEFORE}" if c else line for c, line in zip(colours, lines, strict=True))
 
 
-def silence() -> None:
-    """Let what is printed from now on go nowhere: who read the output has gone, but the work goes on."""
+READ_NO_MORE, FULL = (errno.EPIPE, errno.EIO), (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of output whose reader has ended or whose terminal was closed, and of a file on a disk without space."""
+
+_lost: list[str] = []
+
+
+def silence(error: OSError) -> None:
+    """Let what is printed from now on go nowhere, once it cannot be written; the work goes on. Raises the error: it has
+    another reason."""
+    if error.errno not in READ_NO_MORE + FULL:
+        raise error
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if error.errno in FULL:
+        _lost.append(f"the output cannot be written any more: {error.strerror}; files of the command are whole")
 
 
-def is_gone(error: BaseException | None) -> bool:
-    """Whether output failed since it is read no more: the reader of a pipe has ended, a terminal was closed."""
-    return isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.errno == errno.EIO)
+def lost_output() -> str:
+    """Why a part of the output is lost, in words; empty if it is not."""
+    return _lost[0] if _lost else ""
 
 
 def configure_logging(communicator) -> None:
@@ -121,8 +132,9 @@ class _TerminalHandler(logging.StreamHandler):
         return sys.stdout
 
     def handleError(self, record):
-        if is_gone(sys.exc_info()[1]):
-            silence()
+        error = sys.exc_info()[1]
+        if isinstance(error, OSError):
+            silence(error)
         else:
             super().handleError(record)
 

@@ -490,7 +490,7 @@ class Snapshot:
 
 def find_snapshot(path: str | os.PathLike, time_s: float | None = None) -> Snapshot:
     """The snapshot of a file that is nearest to a time [s]; without one the last. Raises InputError: the file is none
-    that a run has written, or holds no snapshot."""
+    that a run has written, or holds no snapshot, or the time lies far from all."""
     try:
         with h5py.File(path, "r") as file:
             times_s = file["VTKHDF/Steps/Values"][: int(file["VTKHDF/Steps"].attrs["NSteps"])]
@@ -501,4 +501,9 @@ def find_snapshot(path: str | os.PathLike, time_s: float | None = None) -> Snaps
     if not times_s.size:
         raise InputError(f"{path} holds no snapshot; let the run come to its end")
     number = times_s.size - 1 if time_s is None else int(np.abs(times_s - time_s).argmin())
+    nearest = float(times_s[number])
+    if time_s is not None and abs(time_s - nearest) > max(float(np.ptp(times_s)), nearest):
+        raise InputError(
+            f"{path} has snapshots from {times_s[0]:g} to {times_s[-1]:g} s, far from {time_s:g} s; give a time there"
+        )
     return Snapshot(Path(path), number, int(steps[number]), float(times_s[number]), units)

@@ -115,6 +115,8 @@ def checked_changes(changes: Mapping[str, object]) -> Mapping[str, object]:
     if not isinstance(changes, Mapping):
         raise InputError(f"change: {shown(changes)} is not a dictionary; give values by dotted key, as in {EXAMPLE}")
     for path, value in changes.items():
+        if not isinstance(path, str):
+            raise InputError(f"change: {shown(path)} is no key of a case; give values by dotted key, as in {EXAMPLE}")
         as_override(path, value)
     return dict(changes)
 

@@ -39,6 +39,7 @@ change; r is taken from the last two changes, and what is still to come is known
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import ceil, inf, isnan
 from pathlib import Path
@@ -265,6 +266,12 @@ class Criterion(Observer):
         """Look at another flow from now on: the same, after a change of its case."""
         self._view = view
 
+    @property
+    def _has_risen(self) -> bool:
+        """Whether openings and walls impose in full what is given: a flow that follows a slow start is not at its
+        end."""
+        return self._view.step_number >= self._view.rises_until
+
     def _append(self, **values: float) -> None:
         if self._path is None:
             return
@@ -329,7 +336,7 @@ class SteadyState(Criterion):
         is_steady = self._view.communicator.broadcast(None if groups is None else self.watch.look(groups))
         if groups is not None:
             self.write(groups, self.watch.change)
-        return STEADY if is_steady else None
+        return STEADY if is_steady and self._has_risen else None
 
     def write(self, groups: dict[str, dict[str, float]], change: float) -> None:
         """One row: the quantities by group and name, and their largest relative change; on rank 0."""
@@ -339,11 +346,12 @@ class SteadyState(Criterion):
     @property
     def is_satisfied(self) -> bool:
         """Whether the flow is steady."""
-        return self.watch.is_steady
+        return self.watch.is_steady and self._has_risen
 
     def steadiness(self) -> Steadiness | None:
         """The last change, and what is wanted."""
-        return self.watch.steadiness
+        found = self.watch.steadiness
+        return found and replace(found, is_reached=self.is_satisfied)
 
     def status(self) -> str:
         """The last change, and what is wanted."""
@@ -548,7 +556,7 @@ class Periodicity(Criterion):
     @property
     def is_satisfied(self) -> bool:
         """Whether the last two beats are the same."""
-        return self.beats.change <= self._tolerance
+        return self.beats.change <= self._tolerance and self._has_risen
 
     def steadiness(self) -> Steadiness:
         """The change between the last two beats, and what is wanted."""

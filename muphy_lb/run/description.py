@@ -64,7 +64,17 @@ def _advice(prepared: Preparation) -> Iterator[str]:
         *slowness_warnings(prepared.case, header, prepared.conditions, prepared.numerics),
     )
     expected = [text for physics in prepared.physics for text in physics.warnings()]
-    yield from (f"warning: {text}" for text in (*coarse, *across, *expected))
+    yield from (f"warning: {text}" for text in (*_cut_short(prepared), *coarse, *across, *expected))
+
+
+def _cut_short(prepared: Preparation) -> Iterator[str]:
+    """A doubt about a run that ends before openings and walls impose in full what is given."""
+    steps, risen = prepared.numerics.steps, prepared.rises_until
+    if steps < risen:
+        yield (
+            f"what openings and walls impose rises over run.ramp_steps = {risen}, and the run ends at step {steps},"
+            f" before it is there: give more steps, or run.ramp_steps = {steps // 10}"
+        )
 
 
 def more_ranks_than_cores(communicator, backend: str) -> list[str]:

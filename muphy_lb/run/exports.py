@@ -10,6 +10,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.output import GRADIENT, SPEED, STRESS_NAMES
 from muphy_lb.case.section import did_you_mean
+from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.nodes import NodeList, on_box
 from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.measure.field_snapshots import known_fields
@@ -52,8 +53,8 @@ def chosen_fields(view: FlowView, names: tuple[str, ...]) -> tuple[str, ...]:
     such field."""
     known = known_fields(view)
     for name in names:
-        if name not in known:
-            raise InputError(f"there is no field {name!r} in this flow; {did_you_mean(str(name), list(known))}")
+        if not isinstance(name, str) or name not in known:
+            raise InputError(f"there is no field {shown(name)} in this flow; {did_you_mean(str(name), list(known))}")
     untold = {SPEED, *STRESS_NAMES, GRADIENT}
     return names or tuple(dict.fromkeys((*view.case.output.fields, *(name for name in known if name not in untold))))
 

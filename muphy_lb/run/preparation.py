@@ -26,6 +26,7 @@ from muphy_lb.boundaries.opening_geometry import (
     unscaled_flow,
 )
 from muphy_lb.case.case import Case
+from muphy_lb.case.usual import refuse_out_of_plane
 from muphy_lb.domain import PULL, LocalDomain, check_dimension, domain_from_part
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
@@ -105,6 +106,11 @@ class Preparation:
         return self.numerics.units
 
     @property
+    def rises_until(self) -> int:
+        """Step up to which what openings and walls impose rises from rest; 0 where they impose nothing."""
+        return self._schedule.rises_until
+
+    @property
     def frozen_from(self) -> float:
         """Number of the step behind which the flow stays as it is; infinite if it continues."""
         after_s = self.case.run.frozen_after_s
@@ -137,6 +143,7 @@ class Preparation:
         self._carried = inspect(lambda nodes: unscaled_flow(nodes, lattice, frames, self.conditions, slip))
 
     def _resolve(self, case: Case) -> Numerics:
+        refuse_out_of_plane(case)
         check_dimension(self.header, self.lattice, uniform_acceleration_m_s2(case, self.header))
         refuse_unreadable_walls(case)
         refuse_to_watch_nothing(case, self.header)

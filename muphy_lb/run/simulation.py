@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from muphy_lb.base.errors import InputError, MuphyError
 from muphy_lb.base.files.atomic import check_writable, output_errors
 from muphy_lb.case.case import Case, as_case, case_from_dict
-from muphy_lb.case.toml import as_override
+from muphy_lb.case.toml import as_override, named_path
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.source import Geometry, read
@@ -108,7 +108,7 @@ class Simulation(Results):
             InputError: the folder holds neither.
         """
         ranks, simulation = communicator or connect(), cls.__new__(cls)
-        path = from_root(ranks, lambda: _named_folder(folder))
+        path = from_root(ranks, lambda: named_path(folder, "a folder"))
         simulation._begin(loaded(path, overrides, ranks))
         simulation._owned.add(_resolved(path))
         return simulation
@@ -164,7 +164,7 @@ class Simulation(Results):
             InputError: nothing is left to run, or both a time and steps are given.
         """
         last = self._from_root(lambda: self._last_step(time_s, steps))
-        folder = self._from_root(lambda: None if folder is None else _named_folder(folder))
+        folder = self._from_root(lambda: None if folder is None else named_path(folder, "a folder"))
         if folder is None:
             return self._run(last, criterion_of(self.core))
         with self._advancing("run"):
@@ -328,7 +328,7 @@ class Simulation(Results):
             OutputError: it cannot be written, or a run writes there.
             DivergedError: the flow is unstable.
         """
-        path, may_replace = self._from_root(lambda: (_named_folder(folder), bool(overwrite)))
+        path, may_replace = self._from_root(lambda: (named_path(folder, "a folder"), bool(overwrite)))
         saved(self.core, self._geometry, path, may_replace or _resolved(path) in self._owned)
         self._owned.add(_resolved(path))
 
@@ -552,13 +552,6 @@ def nodes_of(case: Case, geometry: Geometry | None) -> NodeList | None:
     if geometry is None or geometry.content is None:
         return None
     return load_nodes(case, geometry.content)[0]
-
-
-def _named_folder(folder: str | PathLike) -> Path:
-    """The folder that a user names; InputError if it is no path."""
-    if not isinstance(folder, str | PathLike):
-        raise InputError(f"a folder is {shown(folder)}, of type {type(folder).__name__}; give its path")
-    return Path(folder)
 
 
 def _resolved(folder: Path) -> str:

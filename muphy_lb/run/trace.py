@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.files.atomic import write_text
+from muphy_lb.base.files.atomic import check_file, write_text
 from muphy_lb.parallel.task import ON_DEVICE, ON_HOST, ON_INTERIOR, ORDERING
 
 if TYPE_CHECKING:
@@ -148,6 +148,8 @@ def trace(options, say: Callable[[str], None], communicator) -> int:
 
     if options.steps < 1:
         raise InputError(f"trace: --steps is {options.steps}; give the number of steps to record, 1 or more")
+    if communicator.rank == 0:
+        check_file(options.output)
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
     simulation = Solver(case, communicator)
     table = recorded(simulation, options.steps, options.output)

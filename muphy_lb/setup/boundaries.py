@@ -277,6 +277,11 @@ class BoundarySchedule:
             factor is not None for factor in (*self._factors, *self._amplitudes, *self._courses)
         )
 
+    @property
+    def rises_until(self) -> int:
+        """Step up to which the values rise from rest; 0 where all of them are zero."""
+        return self._ramp_steps if self._has_values else 0
+
     def rows(self, step: int, stride: int = 1) -> tuple[np.ndarray, float]:
         """Values of the steps after ``step``, (K, n + columns + 3), and the step up to which they are valid; of those
         that are as long as some, values of their middle."""
@@ -474,8 +479,8 @@ def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: fl
         return Condition(PRESSURE, units.pressure_to_density(section.pressure_pa, cs2) - 1.0)
     profile = PROFILES.get(section.profile, plug)
     if section.profile_file:
-        file = case.folder / section.profile_file
-        radius_m, velocity = read_table(file, f"openings.{section.name}.profile_file", "m")
+        key = f"openings.{section.name}.profile_file"
+        radius_m, velocity = read_table(case.folder / section.profile_file, key, "m")
         profile = measured(radius_m / units.spacing_m, velocity)
     value = units.velocity_to_lattice(section.velocity_m_s or 0.0)
     if section.velocity_m_s is None:

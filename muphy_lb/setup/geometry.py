@@ -246,7 +246,7 @@ def _load(case: Case, content: np.ndarray | Surface | None, options: dict, is_to
     geometry = case.geometry
     options |= {key: value for key in LENGTHS if (value := getattr(geometry, key)) is not None}
     options |= {PERIODIC: geometry.periodic} if geometry.periodic else {}
-    source = f"{SHAPE_PREFIX}{shape_named(geometry.shape)}" if geometry.shape else case.folder / geometry.file
+    source = case.folder / geometry.file if geometry.shape is None else f"{SHAPE_PREFIX}{shape_named(geometry.shape)}"
     try:
         voxels, notes = load_with_notes(source, **options) if content is None else load_content(content, **options)
     except MissingOptionError as error:

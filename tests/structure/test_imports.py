@@ -100,8 +100,8 @@ def test_nothing_but_the_table_knows_a_physics_package():
 
 @pytest.mark.parametrize("package", ["muphy_lb.geometry", "muphy_lb.partition"])
 def test_geometry_and_partition_import_none_of_the_other_packages(package):
-    """Nothing of the solver but its base: errors, files as such, types, and how compiled functions are kept."""
-    allowed = (package, *(f"muphy_lb.base.{name}" for name in ("files", "errors", "narrow", "kept")))
+    """Nothing of the solver but its base: options, errors, files as such, types, kept compiled functions."""
+    allowed = (package, *(f"muphy_lb.base.{name}" for name in ("arguments", "files", "errors", "narrow", "kept")))
     offenders = [
         f"{module.place} imports {name}"
         for module in modules()

@@ -42,6 +42,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import AT_INLET
 from muphy_lb.measure.displacement import Displacement, displacement_of
 from muphy_lb.measure.flow_view import whole_nodes
+from muphy_lb.measure.permeability import other_forces
 from muphy_lb.parallel import from_root
 from muphy_lb.parallel.watchdog import Sentry
 from muphy_lb.run.loop import stopped
@@ -190,7 +191,7 @@ def _openings(case: Case, fluids: Displacement, curve: Curve) -> tuple[str, floa
             " out at the share at which it enters; leave the key out"
         )
     forces = [key for key in ("acceleration_m_s2", "pressure_drop_pa") if any(getattr(case.flow, key))]
-    forces = [f"flow.{key}" for key in forces] + list(case.flow.not_uniform)
+    forces = [f"flow.{key}" for key in forces] + other_forces(case)
     if forces:
         raise InputError(
             f"drainage: {forces[0]} drives the flow beside the pressures, whose difference is then not the capillary"

@@ -25,6 +25,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.moving_solid import MovingSolid
 from muphy_lb.geometry.solid_place import MovedBy
 from muphy_lb.measure.flow_view import whole_nodes
+from muphy_lb.measure.permeability import other_drives
 from muphy_lb.measure.wall_exchange import WallExchange, WallLinks
 from muphy_lb.parallel import agreed_on_root
 from muphy_lb.run.changes import changed
@@ -238,6 +239,8 @@ def of_flow(core: Solver) -> dict[str, float]:
     force, states = uniform_acceleration_m_s2(case, header), core.openings() or {}
     mean = core.mean_velocity_m_s() * header.n_nodes / np.prod(header.shape)
     viscosity, found = case.fluid.viscosity_m2_s, nan
+    if other_drives(case):
+        return {"permeability_m2": nan}
     if force.any() and not header.openings:
         found = viscosity * float(mean @ force) / float(force @ force)
     elif len(states) == 2 and not force.any():

@@ -10,7 +10,7 @@ from muphy_lb.apps.rock.refinement import Refinement
 from muphy_lb.apps.rock.settled_flow import Desk, Flow, forget_flow, is_done
 from muphy_lb.apps.rock.time_step import quick_flow
 from muphy_lb.base.errors import InputError
-from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
+from muphy_lb.base.files.atomic import atomic_write, check_file, check_writable, refuse_linked_folder
 from muphy_lb.base.phases import PROFILE, SETTING_UP
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
@@ -93,7 +93,7 @@ def tensor_m2(flows) -> np.ndarray:
 def _prepare(folder: Path, cases, options) -> None:
     """Prove that all files can be written, and forget earlier flows if that is asked for."""
     for file in filter(None, (options.json, options.plot)):
-        check_writable(Path(file).parent)
+        check_file(file)
     for name in cases:
         refuse_linked_folder(folder / name)
         check_writable(folder / name)

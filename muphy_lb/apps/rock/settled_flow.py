@@ -323,7 +323,8 @@ def _flow(summary: Mapping, folder: Path) -> Flow:
         series = read_series(path)
         looks = np.stack([series[f"permeability.{axis}"] for axis in "xyz"], axis=-1)  # mean velocities [m/s]
     limit_m2, unsettled_m2 = _limit_m2(found, looks), _unsettled_m2(found, looks)
-    ended = summary["ended"], bool(summary["converged"]), summary["steps"]
+    is_settled = bool(summary["converged"]) and limit_m2 >= 0.0  # below it is rounding, however steady
+    ended = summary["ended"], is_settled, summary["steps"]
     return Flow(found, *ended, limit_m2, unsettled_m2, summary["n_fluid"], summary["time_step_s"])
 
 

@@ -261,7 +261,7 @@ def read_study(given, overrides=(), needs_case: bool = True) -> Asked:
     if isinstance(given, Mapping):
         table, folder, source = dict(given), Path(), "the study"
     else:
-        table, folder, source = read_toml(Path(given)), Path(given).parent, f"study {given}"
+        table, folder, source = read_toml(given), Path(given).parent, f"study {given}"
     if "study" not in table:
         raise InputError(f"{source} has no table [study]; give one with [[study.parameters]], or muphy-lb run the case")
     section, title = _section(table.pop("study"), source), table.get("title")

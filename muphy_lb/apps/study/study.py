@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from os import PathLike
-from pathlib import Path
 from types import FunctionType
 
 import numpy as np
@@ -17,6 +16,7 @@ from muphy_lb.apps.study.section import GRID, read_study
 from muphy_lb.apps.study.table import Table, table_of
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import check_writable
+from muphy_lb.case.toml import named_path
 from muphy_lb.parallel import agreed_on_root, connect, from_root
 
 
@@ -59,7 +59,7 @@ class Study:
         communicator=None,
     ):
         self.communicator, self._model = communicator or connect(), model
-        self.members = from_root(self.communicator, lambda: members_of(given, Path(folder), overrides, model))
+        self.members = from_root(self.communicator, lambda: members_of(given, folder, overrides, model))
         agreed_on_root(self.communicator, lambda: _begun(self.members, overwrite))
 
     def run(self, numbers=None, say: Callable[[str], None] = lambda text: None) -> Stopped | None:
@@ -115,10 +115,10 @@ class Study:
         return "\n".join(lines(table, results_of(table)))
 
 
-def members_of(given, folder: Path, overrides=(), model: Model | None = None) -> Members:
+def members_of(given, folder: str | PathLike, overrides=(), model: Model | None = None) -> Members:
     """The members of a study, of which nothing is written; arguments and errors as of :class:`Study`."""
-    asked = read_study(given, overrides, needs_case=model is None)
-    members = Members(asked, design(asked.section, asked.folder), folder, _name_of(model))
+    place, asked = named_path(folder, "a folder"), read_study(given, overrides, needs_case=model is None)
+    members = Members(asked, design(asked.section, asked.folder), place, _name_of(model))
     if asked.case is not None:
         for number in range(members.design.n_members):
             members.case(number)

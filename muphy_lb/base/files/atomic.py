@@ -112,6 +112,14 @@ def check_writable(folder: str | os.PathLike) -> None:
             probe.flush()
 
 
+def check_file(path: str | os.PathLike) -> None:
+    """Prove that a file of this name can be written, whose folder is made where missing; call before what takes long.
+    Raises OutputError: it cannot."""
+    if os.path.isdir(path):
+        raise OutputError(f"cannot write {path}: it is a folder; give the name of a file")
+    check_writable(Path(path).parent)
+
+
 def reserve_space(path: str | os.PathLike, n_bytes: int) -> None:
     """Make the file system set aside ``n_bytes`` behind the end of an existing file.
 

@@ -245,9 +245,15 @@ class Bubbles(Action):
             view: the flow.
             cell: (n,) what each cell is at the start.
 
-        Raises InputError: there is no gas, or no voxel in the box of the atmosphere.
+        Raises InputError: there is no gas, or no voxel in a sphere or in the box of the atmosphere.
         """
         self._open_gas.check(view)
+        for number, sphere in enumerate(self._spheres):
+            if not view.communicator.total(int(sphere.holds(view, view.header.shape).sum())):
+                raise InputError(
+                    f"free_surface.bubbles.spheres[{number}]: the centre of no voxel of fluid lies in it; move it into"
+                    " the liquid, or make it larger"
+                )
         if not view.communicator.total(int((cell == GAS).sum())):
             raise InputError(
                 "[free_surface.bubbles]: no voxel of the geometry is gas at the start; make room in"

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from muphy_lb.case.section import Name, Positive, Section, did_you_mean, exactly_one, given_tables, given_values
-from muphy_lb.case.usual import schmidt
+from muphy_lb.case.usual import Usual, ends_before, schmidt
 from muphy_lb.case.waveform import WaveformSection
 
 SERIES_FILE = "species_{}.csv"
@@ -30,9 +30,8 @@ class BolusSection(Section):
     length_s: Positive | None = None
     """duration [s]; without it unlimited, a step"""
     file: str | None = None
-    """CSV table instead, relative to the folder of the case file: a line of headings, then time [s], or in
-    the unit of its heading, time [ms], and factor; straight between the rows, as in the first and last before and
-    behind them"""
+    """CSV table instead, relative to the folder of the case file: a line of headings, then time [s], or in the unit of
+    its heading, and factor; straight between the rows, as in the first and last before and behind them"""
 
     @classmethod
     def rules(cls, given):
@@ -156,4 +155,16 @@ def rules(given: Mapping) -> Iterator[str]:
             )
 
 
-USUAL = (schmidt("species.*.diffusivity_m2_s"),)
+USUAL = (
+    schmidt("species.*.diffusivity_m2_s"),
+    Usual(
+        "species.*.bolus.start_s",
+        ends_before,
+        "the run ends before {value} s, and it never enters: check that it is in seconds",
+    ),
+    Usual(
+        "species.*.waveform.period_s",
+        lambda period_s, setting: ends_before(period_s, setting) or period_s * setting.steps < 20 * setting.duration_s,
+        "a period of {value} s is longer than the run, or has fewer than 20 time steps: check that it is in seconds",
+    ),
+)

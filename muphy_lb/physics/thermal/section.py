@@ -129,11 +129,23 @@ def _is_other_scale(temperature_k, setting: Setting) -> bool:
     return not setting.is_dimensionless and reference_k is not None and cold < 130.0 and 200.0 < warm < 450.0
 
 
+def _is_out_of_plane(gravity_m_s2, setting: Setting) -> bool:
+    case = setting.case
+    is_only_across = case.lattice.name.startswith("D2") and not any(gravity_m_s2[:2]) and any(gravity_m_s2)
+    return is_only_across and case.thermal.expansion_1_k != 0.0
+
+
 _OTHER_SCALE = "{value} K is far from thermal.reference_k: a temperature in degrees Celsius is given as '{value} degC'"
 
 USUAL = (
     Usual("walls.*.temperature_k", _is_other_scale, _OTHER_SCALE),
     Usual("openings.*.temperature_k", _is_other_scale, _OTHER_SCALE),
+    Usual(
+        "thermal.gravity_m_s2",
+        _is_out_of_plane,
+        "{value} points out of the plane of a two-dimensional lattice, so that heat moves no fluid: gravity along -y is"
+        " given as [0.0, -9.81, 0.0]",
+    ),
     Usual(
         "thermal.gravity_m_s2",
         about(9.81e-3, 981.0, 9810.0),

@@ -35,7 +35,18 @@ from muphy_lb.base.registry import offered, packages
 from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.opening_geometry import PRESSURE, Condition, OpeningFrame
 from muphy_lb.case.case import Case
-from muphy_lb.case.usual import Setting, Usual, about, encloses_all, is_far, lengths, outside, values_at
+from muphy_lb.case.usual import (
+    PLACES,
+    Setting,
+    Usual,
+    about,
+    encloses_all,
+    ends_before,
+    is_far,
+    outside,
+    values_at,
+    values_ending,
+)
 from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.nodes import GeometryHeader
@@ -189,6 +200,7 @@ _LAW = (
     "its viscosities and the typical one, fluid.kinematic_viscosity_m2_s, are far from each other: all are in m2/s, a"
     " dynamic viscosity [Pa s] by the density"
 )
+LOOKS = 3  # at a flow that is called steady: two changes
 _GRAVITY = "this is the gravity of the earth in other units: in m/s2 it is 9.81"
 
 USUAL = (
@@ -230,8 +242,19 @@ USUAL = (
     Usual("walls.*.velocity_m_s", outside(0.0, 100.0), _IN_METRES_A_SECOND),
     Usual(
         "openings.*.coronary.muscle_pressure.period_s",
-        lambda period_s, setting: period_s > setting.duration_s,
+        ends_before,
         "the run ends before one period of {value} s: check that it is in seconds",
+    ),
+    Usual(
+        "run.frozen_after_s",
+        ends_before,
+        "the run ends before {value} s, and its flow is never frozen: check that it is in seconds",
+    ),
+    Usual(
+        "run.steady_interval_steps",
+        lambda interval, setting: setting.case.run.steady_tolerance is not None and LOOKS * interval > setting.steps,
+        "three looks, one every {value} steps, tell whether a flow is steady, and the run ends before the third: look"
+        " more often, or give more steps",
     ),
     Usual(
         "wall_regions.*.box_m",
@@ -247,16 +270,16 @@ USUAL = (
 """Rows of every case; those of a physics are in its ``section.py`` (``USUAL``)."""
 
 
-def unusual_values(case: Case, header: GeometryHeader, duration_s: float) -> Iterator[str]:
-    """A sentence on every value of a case that is hardly meant. ``duration_s``: length of the run [s]."""
+def unusual_values(case: Case, header: GeometryHeader, duration_s: float, steps: int) -> Iterator[str]:
+    """A sentence on every value of a case that is hardly meant. ``duration_s``, ``steps``: length of the run."""
     low = [middle - 0.5 * header.spacing_m for middle in header.origin_m]
     high = [end + n * header.spacing_m for end, n in zip(low, header.shape[::-1], strict=True)]
-    setting = Setting(case, triple(low), triple(high), duration_s)
+    setting = Setting(case, triple(low), triple(high), duration_s, steps)
     for row in dict.fromkeys((*USUAL, *offered("USUAL"))):
         for key, value in values_at(case, row.key):
             if row.is_unusual(value, setting):
                 yield f"{key}: {row.text.format(value=_worded(value))}"
-    for key, value in lengths(case):
+    for key, value in values_ending(PLACES, case):
         if is_far(value, setting):
             yield (
                 f"{key} = {_worded(value)}: the geometry is {setting.size_m:.3g} m large, and this is far beyond it:"
@@ -294,12 +317,13 @@ def sound_warnings(case: Case, header: GeometryHeader, waves: Mapping, numerics:
             continue
         slower = float((allowed[late] / share[late]).min())
         listed = ", ".join(f"{100.0 * share[k]:.2g} % of harmonic {k + 1}" for k in late[:LISTED])
+        shorter = int(MARGIN * slower * n_voxels)
+        cut_to = f", or cut the geometry to {shorter} voxels" if shorter >= FEW_ACROSS else ""
         more = f" and more of {late.size - LISTED} others" if late.size > LISTED else ""
         yield (
             f"{name}: sound takes {sound_s / units.time_step_s:,.0f} steps from opening to opening, {n_voxels} voxels,"
             f" which is {listed}{more} (of its period): {_effect(share[late])}; set"
-            f" {_remedy(case, numerics, MARGIN * slower)}, or cut the geometry to"
-            f" {max(1, int(MARGIN * slower * n_voxels))} voxels"
+            f" {_remedy(case, numerics, MARGIN * slower)}{cut_to}"
         )
 
 
@@ -433,7 +457,7 @@ def plausibility(case: Case, header: GeometryHeader, frames, numerics: Numerics)
     others = other_periods(case)
     doubts = (
         *_against_their_kind(case, header.openings, means),
-        *unusual_values(case, header, duration_s),
+        *unusual_values(case, header, duration_s, numerics.steps),
         *outlet_doubts(case, header, frames, numerics),
         *sound_warnings(case, header, {k: w for k, w in waves.items() if k.startswith("openings.")}, numerics),
         *storage_warnings(case, header, frames, waves, numerics),

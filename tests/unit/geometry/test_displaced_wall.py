@@ -157,3 +157,9 @@ def test_impossible_displacements_are_refused(tmp_path, options, told):
 def test_a_shape_with_openings_is_refused():
     with pytest.raises(GeometryError, match="openings already"):
         load_voxels("shape:branching_vessel", spacing_m=1e-3, wall_moved_m=1e-3, parent_radius_m=4e-3)
+
+
+@pytest.mark.parametrize("moved_mm", [-5.5, -11.0])
+def test_a_wall_that_would_pass_through_itself_is_refused(tube, moved_mm):
+    with pytest.raises(GeometryError, match=r"farther than the vessel is wide.*100% of it"):
+        load_voxels(tube, unit="mm", spacing_m=SPACING * 1e-3, wall_moved_m=moved_mm * 1e-3)

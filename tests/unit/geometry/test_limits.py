@@ -105,7 +105,7 @@ def test_a_shape_beyond_memory_is_refused_before_it_is_made(name, options):
     ("name", "options", "text"),
     [
         ("cavity", {"size": float("inf")}, "size is inf"),
-        ("channel", {"length": 0.5}, "it must be one or more along each axis"),
+        ("channel", {"length": 0.5}, "it is a number of voxels: give a whole one"),
         ("cavity", {"size": [64]}, r"size is \[64\]"),
         ("tilted_pipe", {"radius": float("inf")}, "radius is inf"),
         ("tilted_pipe", {"direction": [2**62, 1, 0]}, "direction is"),
@@ -115,7 +115,7 @@ def test_a_shape_beyond_memory_is_refused_before_it_is_made(name, options):
         ("random_solid", {"seed": 1.5}, "seed is 1.5"),
         ("random_spheres", {"radius": 0.5}, "at most 20000 are taken"),
         ("cylinder_array", {"cells": 0.3}, "cells is 0.3"),
-        ("sphere_array", {"size": 0.5, "radius": 2e9}, "it must be one or more along each axis"),
+        ("sphere_array", {"size": 0.5, "radius": 2e9}, "it is a number of voxels: give a whole one"),
         ("obstacle_channel", {"cells_per_diameter": 0.5}, "cells_per_diameter is 0.5"),
         ("pipe", {"axis": 5}, "axis is 5; it must be a text"),
         ("channel", {"spacing_m": 1e-300}, "spacing is 1e-300"),

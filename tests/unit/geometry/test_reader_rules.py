@@ -147,6 +147,13 @@ def test_cubes_can_be_resampled_to_another_length():
     assert (voxels.shape, voxels.spacing_m) == ((4, 6, 8), 0.5)
 
 
+def test_cubes_larger_than_the_image_are_refused():
+    image = Image(np.ones((12, 12, 12), np.uint8), (5e-6,) * 3)
+    assert ImageRule(resample_m=3e-5).segment(image).voxels.shape == (2, 2, 2)
+    with pytest.raises(GeometryError, match="cubes of 1 m are larger than the image, 6e-05 x 6e-05 x 6e-05 m"):
+        ImageRule(resample_m=1.0).segment(image)
+
+
 def test_labelled_images_are_resampled_to_the_nearest_even_with_a_threshold():
     values = np.array([9, 1, 1, 5], np.uint8).reshape(1, 1, 4).repeat(2, 0).repeat(2, 1)
     rule = ImageRule(fluid_below=4, opening_values={"inlet": 9}, wall_values={"end": 5})

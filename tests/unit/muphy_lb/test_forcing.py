@@ -60,7 +60,9 @@ def test_a_pressure_drop_across_a_box_that_does_not_repeat_is_refused():
 
 
 def test_a_force_along_z_is_refused_on_a_plane_lattice():
-    with pytest.raises(InputError, match="two-dimensional but the body force has z component 0.5"):
+    with pytest.raises(
+        InputError, match=r"acceleration_m_s2 is \[0.0, 0.0, 0.5\], but lattice D2Q9 is two-dimensional"
+    ):
         simulate(periodic_channel(flow={"acceleration_m_s2": [0, 0, 0.5]}))
 
 

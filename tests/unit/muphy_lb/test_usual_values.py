@@ -23,7 +23,7 @@ PIPE = {
     "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 4e-6},
     "lattice": {"lattice_velocity": 0.03},
     "compute": {"backend": "numpy"},
-    "run": {"steps": 40},
+    "run": {"steps": 40, "ramp_steps": 20},
 }
 CARREAU = {
     "zero_viscosity_m2_s": 0.16,

@@ -1,0 +1,224 @@
+"""Mistakes at the edges: names, numbers and moments that nothing sensible has, on the command line, in cases, from
+Python."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from muphy_lb import Simulation, Study
+from muphy_lb.__main__ import _parse
+from muphy_lb.base.errors import InputError, OutputError
+from muphy_lb.base.files.atomic import check_file
+from muphy_lb.boundaries.waveform import read_table
+from muphy_lb.output.vtkhdf import find_snapshot
+from muphy_lb.partition.__main__ import main as partition
+from muphy_lb.run.description import describe_case
+from tests.laws.smallest import BODY, LOW, SECTIONS, smallest
+from tests.vessel import command
+
+
+@pytest.fixture(scope="module")
+def channel():
+    return Simulation(smallest(), progress=False)
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+
+
+def test_a_negative_number_with_an_exponent_is_no_option():
+    assert _parse(["plot", "out", "--at", "-1e-3"]).at == -1e-3
+    with pytest.raises(InputError, match="plot does not take '-q'"):
+        _parse(["plot", "out", "-q"])
+
+
+def test_a_command_to_copy_quotes_names_with_spaces(tmp_path, capsys):
+    path = tmp_path / "my case.toml"
+    assert command("examples", "channel", "-o", path) == 0
+    assert f"muphy-lb run '{path}'" in capsys.readouterr().out
+
+
+def test_a_time_far_from_all_snapshots_is_refused(tmp_path):
+    Simulation(smallest(output={"picture": False, "report": False})).run(folder=tmp_path)
+    assert find_snapshot(tmp_path / "fields.vtkhdf", 25.0).time_s == 20.0
+    with pytest.raises(InputError, match="has snapshots from 20 to 20 s, far from 1e.09 s"):
+        find_snapshot(tmp_path / "fields.vtkhdf", 1e9)
+
+
+def test_an_option_without_effect_is_refused(tmp_path, capsys):
+    assert partition([str(tmp_path / "none.h5"), "2", "--json", "parts.json"]) == 2
+    assert "--json parts.json takes the table of --compare" in capsys.readouterr().err
+
+
+def test_a_folder_in_the_place_of_a_file_is_told_before_the_work(tmp_path):
+    with pytest.raises(OutputError, match="it is a folder; give the name of a file"):
+        check_file(tmp_path)
+    check_file(tmp_path / "new" / "k.json")
+    assert (tmp_path / "new").is_dir()
+
+
+@pytest.mark.parametrize("name", ["permeability --json", "trace -o", "bench --json", "validate --json"])
+def test_commands_look_at_their_files_first(name, tmp_path, capsys):
+    first, option = name.split()
+    case = tmp_path / "case.toml"
+    case.write_text(smallest().to_toml())
+    what = "free-slip" if first == "validate" else case
+    with pytest.raises(OutputError, match="it is a folder"):
+        command(first, what, option, tmp_path)
+    assert "numbering" not in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_an_output_on_a_full_disk_is_told_and_does_not_end_the_work(tmp_path):
+    case, out = tmp_path / "case.toml", tmp_path / "out"
+    case.write_text(smallest().to_toml())
+    words = [sys.executable, "-m", "muphy_lb", "run", case, "-o", out, "--no-pictures"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == OutputError.exit_code and (out / "summary.json").exists()
+    assert done.stderr.splitlines() == [
+        "muphy-lb: error: the output cannot be written any more: No space left on device; files of the command are"
+        " whole"
+    ]
+
+
+def test_a_permeability_beside_a_wall_that_moves_is_refused(tmp_path):
+    case = tmp_path / "case.toml"
+    case.write_text(smallest(walls=[LOW]).to_toml())
+    with pytest.raises(InputError, match="driven, or changed, by a moving wall"):
+        command("permeability", case, "-o", tmp_path / "k")
+
+
+# --- cases -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_name_of_a_shape_is_refused():
+    with pytest.raises(InputError, match="shape"):
+        Simulation(smallest(geometry={"shape": ""}))
+
+
+@pytest.mark.parametrize(
+    ("physics", "more", "text"),
+    [
+        ("flow", {"run": {"steady_tolerance": 1e-4, "steady_interval_steps": 10}}, "the run ends before the third"),
+        ("species", {"run": {"frozen_after_s": 20.0}}, "its flow is never frozen"),
+        ("age", {"run": {"ramp_steps": 300}}, "rises over run.ramp_steps = 300, and the run ends at step 20"),
+    ],
+)
+def test_what_comes_behind_the_end_of_the_run_is_told(physics, more, text):
+    case = smallest(*(() if physics == "flow" else (physics,)), **more)
+    assert text in describe_case(case)
+
+
+def test_a_bolus_behind_the_end_and_a_wave_of_few_steps_are_told():
+    text = describe_case(smallest("species"))
+    assert "species.drug.waveform.period_s: a period of 9 s is longer than the run, or has fewer than 20" in text
+    assert "never enters" not in text
+
+
+@pytest.mark.parametrize(
+    ("physics", "key", "value"),
+    [
+        ("free_surface", "free_surface", {"liquid": [BODY | {"velocity_m_s": [0.0, 0.0, 0.1]}]}),
+        ("two_fluid", "two_fluid", {"second_acceleration_m_s2": [0.0, 0.0, -1e-4]}),
+        ("thermal", "thermal", {"gravity_m_s2": [0.0, -1.0, 1.0]}),
+        ("age", "initial", {"velocity_m_s": [0.0, 0.0, 0.1]}),
+    ],
+)
+def test_what_points_out_of_a_plane_lattice_is_refused(physics, key, value):
+    with pytest.raises(InputError, match=f"{key}.*but lattice D2Q9 is two-dimensional"):
+        describe_case(smallest(physics, **{key: value}))
+
+
+def test_gravity_out_of_the_plane_is_told_where_heat_shall_move_fluid():
+    gravity = {"gravity_m_s2": [0.0, 0.0, -9.81]}
+    assert "so that heat moves no fluid" in describe_case(smallest("thermal", thermal=gravity))
+    assert "so that heat" not in describe_case(smallest("thermal", thermal=gravity | {"expansion_1_k": 0.0}))
+
+
+@pytest.mark.parametrize(
+    ("physics", "more", "text"),
+    [
+        ("age", {"output": {"region_m": [[50, 50, 50], [60, 60, 60]]}}, "output.region_m .* holds no fluid node"),
+        (
+            "free_surface",
+            {"free_surface": {"bubbles": {"pressure_pa": 1.0, "spheres": [{"centre_m": [50, 5, 0], "radius_m": 2}]}}},
+            "spheres.0.: the centre of no voxel of fluid lies in it",
+        ),
+        ("age", {"probes": [{"name": "a", "line_m": [[1, 1, 0], [1, 1, 0]]}]}, "must have 2 different points"),
+    ],
+)
+def test_a_place_without_fluid_is_refused(physics, more, text, tmp_path):
+    with pytest.raises(InputError, match=text):
+        Simulation(smallest(physics, **more)).run(folder=tmp_path)
+
+
+def test_a_flow_that_follows_a_slow_start_is_not_called_steady():
+    """A force drives it, and a pressure that has hardly begun to rise within the run."""
+    run = {"steps": 600, "steady_tolerance": 0.01, "steady_interval_steps": 50}
+    flow = {key: SECTIONS["age"][key] for key in ("geometry", "openings")}
+    slow, quick = (Simulation(smallest(**flow, run=run | {"ramp_steps": n}), progress=False) for n in (100_000, 0))
+    assert not slow.run().is_steady and slow.step_number == 600
+    assert quick.run().is_steady and quick.health.max_velocity_m_s > 5.0 * slow.health.max_velocity_m_s
+
+
+@pytest.mark.parametrize("heading", ["time [ms]", "time (ms)", "time_ms", " t_ms "])
+def test_the_heading_of_a_table_names_its_unit(heading, tmp_path):
+    table = tmp_path / "beat.csv"
+    table.write_text(f"{heading},factor\n0,1\n400,2\n800,1\n")
+    np.testing.assert_allclose(read_table(table, "waveform.file")[0], [0.0, 0.4, 0.8])
+
+
+@pytest.mark.parametrize("heading", ["time", "t_max", "time_s", "time [s]", "s"])
+def test_a_table_is_in_seconds_otherwise(heading, tmp_path):
+    table = tmp_path / "beat.csv"
+    table.write_text(f"{heading},factor\n0,1\n4,2\n")
+    assert read_table(table, "waveform.file")[0].tolist() == [0.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("time [mm],f\n0,1\n1,1\n", "the heading 'time .mm.' has the unit 'mm'"),
+        ("t,f\n0,1\n9,1\n5,1\n", "has 5 behind 9 in row 3"),
+        ("t,f\n0,1\n9,nan\n", "has nan in row 2"),
+        ("t\tf\n0\t1\n9\t1\n", "columns must be divided by commas"),
+        ("t,f\n0,1\n9\n", r"the number of columns changed from 2 to 1 at row 2\);"),
+    ],
+)
+def test_the_first_fault_of_a_table_is_named(text, problem, tmp_path):
+    table = tmp_path / "beat.csv"
+    table.write_text(text)
+    with pytest.raises(InputError, match=problem):
+        read_table(table, "waveform.file")
+
+
+# --- Python ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [["pressure"], {}, np.zeros(3), 3])
+def test_what_is_no_name_of_a_field_is_refused(channel, name):
+    with pytest.raises(InputError, match="there is no field"):
+        channel.fields(name)
+
+
+def test_keys_of_changes_are_texts(channel):
+    with pytest.raises(InputError, match="change: 3 is no key of a case"):
+        channel.change({3: 1})
+
+
+def test_what_is_no_list_of_changes_is_refused():
+    with pytest.raises(InputError, match="changes of a case are 3, of type int"):
+        Simulation.from_case(smallest(), 3)
+
+
+@pytest.mark.parametrize("given", [None, 3, "a\0b"])
+def test_what_is_no_path_is_refused(given, channel, tmp_path):
+    with pytest.raises(InputError, match="give its path"):
+        Study(given, tmp_path)
+    with pytest.raises(InputError, match="give its path"):
+        Study(tmp_path / "study.toml", given)
+    with pytest.raises(InputError, match="give its path"):
+        channel.save(given)
