@@ -55,6 +55,8 @@ class NodeState:
 
     populations: np.ndarray  #: (Q, m) float64 deviations from w_q
     force: np.ndarray  #: (3, m) body force per volume of the collision at hand, lattice units
+    share: np.ndarray  #: (m,) share of the node that is fluid
+    beside: np.ndarray  #: (m,) density, minus 1, of the pressure of what else is in it
     fields: Mapping[str, np.ndarray]  #: (m,) values of fields of the model as they are stored, by name
 
 
