@@ -105,11 +105,11 @@ class _BoundProbe:
         if self._nodes.size:
             populations = self._stored.read(engine.parity).reshape(q_count, -1)
         fields = [self._values.field(name, engine.parity) for name in self._fields]
-        own = populations, self._values.force(collided_from), *filling(engine, self._nodes)
-        found = self._in_voxel_order(*own, *fields)
+        share, beside = filling(engine, self._nodes)
+        found = self._in_voxel_order(populations, self._values.force(collided_from), share, beside, *fields)
         if found is None:
             return None
-        return NodeState(*found[: len(own)], dict(zip(self._fields, found[len(own) :], strict=True)))
+        return NodeState(found[0], found[1], found[2], found[3], dict(zip(self._fields, found[4:], strict=True)))
 
     def field_values(self) -> dict[str, np.ndarray] | None:
         self._engine.backend.synchronise()
