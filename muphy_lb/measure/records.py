@@ -17,7 +17,7 @@ class OpeningState:
     area_m2: float  #: cross-section of the opening's voxels [m^2]
     #: volume flow, positive in the direction of the kind: into the fluid at inlets, out at outlets
     flow_rate_m3_s: float
-    mean_pressure_pa: float  #: pressure averaged over the links' nodes, relative to the reference pressure [Pa]
+    mean_pressure_pa: float  #: pressure averaged over the links' nodes, with the reference pressure [Pa]
     #: state of a condition that answers its flow, by name; empty for others
     feedback: Mapping[str, float] = field(default_factory=dict)
 
