@@ -7,10 +7,10 @@ from math import inf, nan
 
 import numpy as np
 
-from muphy_lb.apps.rock.curve import PERMEABILITIES
+from muphy_lb.apps.rock.curve import LENGTHS, PERMEABILITIES
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
-from muphy_lb.measure.displacement import Displacement, mean_and_error
+from muphy_lb.measure.displacement import LONG, Displacement, mean_and_error
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.permeability import nodes_in_rock, rock_of
 from muphy_lb.measure.permeability_observer import rest_of_change
@@ -18,11 +18,10 @@ from muphy_lb.parallel import NodeGather
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.stop_signals import StopSignals
 
-LOOKS, AGREEING = 20, 2
-"""Looks at a point, and of those in a row that have to agree."""
-BATCHES, LOOKS_PER_BATCH = 8, 4
-"""Batches of the time in which relative permeabilities are averaged, and looks at the pressure in each, which together
-take as long as one before."""
+LOOKS, HELD_LOOKS, AGREEING = 20, 100, 2
+"""Looks at a point, at one whose saturation is held, and of those in a row that have to agree."""
+BATCHES, LOOKS_PER_BATCH = 8, 5
+"""Batches of the time in which relative permeabilities are averaged, and looks in each."""
 GAIN = 0.5
 """Share of the missing saturation that enters until the next look: fluid that is trapped is not got back."""
 LEFT = "leaving_share"
@@ -255,6 +254,7 @@ def with_permeabilities(batches: np.ndarray, alone: float) -> np.ndarray:
 class SaturationSteps(Steps):
     """Saturations of the first fluid, which the share of the second one in what enters holds. Once a saturation is met
     twice in a row, with no more on its way than enters in a look, or one fluid alone enters and the saturation stays,
+    and once with the batches both together have gone through ``LONG`` lengths of the rock,
     relative permeabilities follow from means over batches of time: with the flow rate q_i of fluid i through the rock,
     its viscosity nu_i and the pressure gradient g, and those of the first fluid alone,
 
@@ -262,7 +262,7 @@ class SaturationSteps(Steps):
 
     where q_i is the mean of what enters and of what leaves the rock. Their standard errors count in half the difference
     of these two, and the errors of the gradients. A saturation has settled if the mean over the batches meets it,
-    too.
+    too, behind so many lengths.
 
     The flow rate into the rock is that at the inlet, less what the reservoir between gains. The share makes up for what
     is missing in the rock and not on its way already, held by that reservoir above its mean over a time in which
@@ -277,6 +277,7 @@ class SaturationSteps(Steps):
     def __init__(self, sim, fluids, inlet, within, signals, alone: tuple[float, float], left: float):
         super().__init__(sim, fluids, inlet, within, signals)
         self._alone, self._left, self._gradient = alone, left, Gradient(self._sim, self._inlet)
+        self._window = max(self._n_most // HELD_LOOKS, 1)
         self._key = f"openings.{self._inlet}.{self._fluids.entering}"
         self._usual = 0.0  # mean of what is held ahead of the rock
 
@@ -287,7 +288,9 @@ class SaturationSteps(Steps):
         first, before, held, per_window = sim.step_number, self.saturation(), self._held(), self._pore_volumes()
         self._usual = self._left * self._ahead[1]
         share = self._share(before - point, held, per_window)
-        while self._goes_on(first, max(n_agreeing, n_stuck)):
+        n_looks, n_least = 0, LONG / per_window - BATCHES * LOOKS_PER_BATCH
+        while self._goes_on(first, max(n_agreeing, n_stuck) if n_looks >= n_least else 0):
+            n_looks += 1
             sim.change({self._key: share})
             now = self._next(self._window)
             if now is None:
@@ -308,12 +311,13 @@ class SaturationSteps(Steps):
             return None
         mean, error = mean_and_error(with_permeabilities(np.array(batches), self._alone[0]))
         is_known = bool(abs(mean[0] - point) <= self._within and np.isfinite(mean).all())
-        is_settled = n_agreeing == AGREEING and is_known
+        is_settled = n_agreeing >= AGREEING and n_looks >= n_least and is_known
         found = self._row(first, float(mean[0]), float(error[0]), is_settled, fastest)
         k, of_scatter, of_balance, of_gradient = mean[2:4], error[2:4], mean[4:6], np.hypot(self._alone[1], mean[6])
         of_k = np.sqrt(of_scatter**2 + of_balance**2 + (of_gradient * k) ** 2)
         found |= zip(PERMEABILITIES, np.stack([k, of_k], axis=1).reshape(-1).tolist(), strict=True)
-        found |= {"second_share": float(mean[1]), LEFT: self._left}
+        gone = per_window * (sim.step_number - first) / self._window
+        found |= {"second_share": float(mean[1]), LEFT: self._left, LENGTHS: gone}
         return found | {"pressure_drop_pa": self._pressure_drop_pa()}
 
     @cached_property
@@ -352,33 +356,37 @@ class SaturationSteps(Steps):
         """Saturation of the first fluid, share of the second one in what enters, flows of both times their viscosities
         over those of the first fluid alone, half of what they change by from what enters to what leaves, and the
         gradient and its error, in each batch; None if a signal asked to stop."""
-        sim, batches, before, held = self._sim, [], self.saturation(), self._held()
-        n_steps, (nu_1, nu_2) = max(self._window // LOOKS_PER_BATCH, 1), self._fluids.viscosities_m2_s(sim.core.case)
-        per_batch = per_window * n_steps * LOOKS_PER_BATCH / self._window
+        batches, before, held = list[list[float]](), self.saturation(), self._held()
+        nu_1, nu_2 = self._fluids.viscosities_m2_s(self._sim.core.case)
+        per_batch = per_window * LOOKS_PER_BATCH
         for _ in range(BATCHES):
-            share = self._share(before - point, held, per_batch)
-            sim.change({self._key: share})
-            looks = list(self._batch(n_steps))
+            looks = list(self._batch(point, before, held, per_window))
             if len(looks) < LOOKS_PER_BATCH:
                 return None
-            (saturation, gradient, of_gradient), now, then = np.mean(looks, axis=0), looks[-1][0], held
-            held = self._held()
+            (saturation, share, gradient, of_gradient), now = np.mean(looks, axis=0), looks[-1][0]
+            held, then = self._held(), held
             enters = share - (held - then) / per_batch
             leaves = enters - (before - now) / per_batch
             flowing, half = 0.5 * (enters + leaves), 0.5 * (enters - leaves)  # mean of what enters and of what leaves
             flows = 1.0 - flowing, flowing * nu_2 / nu_1, half, half * nu_2 / nu_1
-            batches.append([float(saturation), share, *flows, float(gradient), float(of_gradient)])
-            self._remember(leaves, held, per_batch)
+            batches.append([float(saturation), float(share), *flows, float(gradient), float(of_gradient)])
             before = now
         return batches
 
-    def _batch(self, n_steps: int) -> Iterator[tuple[float, float, float]]:
-        """Saturation, pressure gradient and its error at the looks of a batch, up to a signal that asks to stop."""
+    def _batch(self, point: float, before: float, held: float, per_window: float) -> Iterator[tuple[float, ...]]:
+        """Saturation, share of the second fluid in what has entered, pressure gradient and its error at the looks of a
+        batch, up to a signal that asks to stop. ``before, held``: saturation, and what is ahead of the rock."""
+        sim = self._sim
         for _ in range(LOOKS_PER_BATCH):
-            now = self._next(n_steps)
+            share = self._share(before - point, held, per_window)
+            sim.change({self._key: share})
+            now = self._next(self._window)
             if now is None:
                 return
-            yield now, *self._gradient(self._fluids.is_second(self._sim.core))
+            held, then = self._held(), held
+            self._remember(share - (held - then - (now - before)) / per_window, held, per_window)
+            before = now
+            yield now, share, *self._gradient(self._fluids.is_second(sim.core))
 
     def _pore_volumes(self) -> float:
         """Volume that enters in a window of time, over that of the pores of the rock."""
