@@ -129,6 +129,31 @@ def test_layers_slide_past_each_other_with_the_stress_of_both(ratio, within):
     assert sums[3] / ratio == pytest.approx(films**2 * (3.0 - films) / 2.0, rel=within)
 
 
+def test_layers_that_forces_drive_against_each_other_flow_as_sharp_ones():
+    """The force of the second one acts as far as it would reach if the interface were sharp."""
+    depth, first, second, nu = 6.0, -4e-6, 8e-6, (0.05, 0.2)
+    case = {
+        "geometry": channel(4, 12),
+        "fluid": {"kinematic_viscosity_m2_s": nu[0]},
+        "flow": {"acceleration_m_s2": [first, 0.0, 0.0]},
+        "two_fluid": {
+            "kinematic_viscosity_m2_s": nu[1],
+            "second_acceleration_m_s2": [second - first, 0.0, 0.0],
+            "second": [{"box_m": [[-9.0, 6.5, -9.0], [9.0, 99.0, 9.0]]}],
+        },
+    }
+    solver = Solver(case_from_dict(merged(FLOW, case)))
+    solver.step(6000)
+    found = depth * on_root(solver.node_sums(FLOW_OF_BOTH).read())[0][[0, 3]] / (0.5 * solver.nodes.n_nodes)
+    # parabolas with no slip at both walls, one speed and one stress where they meet
+    shear = np.linalg.solve(
+        [[depth, depth], [nu[0], -nu[1]]],
+        [depth**2 * (first / nu[0] - second / nu[1]) / 2.0, depth * (first + second)],
+    )
+    exact = depth**2 * shear * [0.5, -0.5] - depth**3 * np.array([first / nu[0], second / nu[1]]) / 6.0
+    assert np.abs(found - exact).max() < 0.005 * np.abs(exact).sum()
+
+
 def test_the_weight_of_the_second_fluid_hangs_on_its_pressure(tmp_path):
     """Two fluids at rest between two ends: the pressure grows with depth in the second one alone, on any backend."""
     g = 1e-4
