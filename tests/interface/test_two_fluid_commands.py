@@ -153,7 +153,7 @@ def test_the_capillary_number_of_a_point_leaves_reservoirs_out(tmp_path, monkeyp
 def test_what_is_on_its_way_through_the_reservoir_is_not_let_in_again(typed, tmp_path):
     """0.68 was reached for 0.8, and what had not come to the rock yet counted as what flows in it."""
     case = between_reservoirs(tmp_path, 3, run={"steps": 6000}, compute={"backend": "cpu"})
-    assert typed(case, "drainage", "--settled-within", "0.02", "--saturations", "0.8") == 0
+    assert typed(case, "drainage", "--settled-within", "0.02", "--saturations", "0.8") == 1  # of 8 lengths 1.5
     found = json.loads((tmp_path / "out" / "fractional_flow.json").read_text())["points"][0]
     assert found["first_saturation"] == pytest.approx(0.8, abs=0.02)
     assert abs(found["second_relative_permeability"]) < 0.02  # a slug that stays
