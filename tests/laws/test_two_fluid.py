@@ -514,10 +514,18 @@ def test_a_flow_is_known_once_it_has_gone_far_or_its_interfaces_rest(monkeypatch
     series, n = looked(np.ones(128), steps=round(lengths * 4.0 / 0.2 / 0.1)), 1000
     monkeypatch.setattr(observers, "nodes_in_rock", lambda view: slice(None))
     was_second = np.arange(n) % 3 == 0
-    series._earlier = [np.packbits(was_second), np.packbits(~was_second)]
+    series._earlier = [np.packbits(was_second), np.packbits(was_second)]
     series._is_second = np.where(np.arange(n) < n_moved, ~was_second, was_second)
     assert series._moved_share() == n_moved / n
     assert series._are_known() is is_known
+
+
+def test_a_slug_that_is_back_where_it_was_does_not_rest(monkeypatch):
+    """It had gone round the box once since the second quarter of the run, and was told to rest."""
+    series, slug = looked(np.ones(128), steps=32), np.arange(1000) < 300
+    monkeypatch.setattr(observers, "nodes_in_rock", lambda view: slice(None))
+    series._is_second, series._earlier = slug, [np.packbits(slug), np.packbits(np.roll(slug, 500))]
+    assert series._moved_share() == 0.6 and not series._are_known()
 
 
 @pytest.mark.parametrize("known_within", [None, 0.02])
