@@ -105,7 +105,7 @@ class _Opening(Section):
     mass_flow_kg_s: float | None = None
     """mass flow rate along the normal [kg/s]; positive flows in"""
     pressure_pa: float | None = None
-    """pressure relative to the reference pressure [Pa]"""
+    """pressure [Pa]; it includes flow.reference_pressure_pa"""
     profile: Annotated[str, OneOf("muphy_lb.boundaries.profiles", "PROFILES", ("measured", "womersley"))] = "plug"
     """velocity over the cross section; not with a pressure; 'womersley': that of a straight vessel of this section,
     with a waveform for each of its harmonics"""

@@ -21,7 +21,7 @@ class _Start(Section):
     velocity_file: str | None = None
     """velocity [m/s] at every node: .npy, .vti or .vtkhdf, relative to the case file"""
     pressure_pa: float | None = None
-    """pressure [Pa] relative to the reference pressure, everywhere"""
+    """pressure [Pa] everywhere; it includes flow.reference_pressure_pa"""
     pressure_file: str | None = None
     """pressure [Pa] at every node, as velocity_file"""
     density_kg_m3: Positive | None = None

@@ -166,8 +166,9 @@ class WallSeries(SeriesObserver):
         return [nan if x is None else x for row in rows for x in row]
 
     def lines(self, summary: Mapping) -> list[str]:
-        """Force, torque and coefficients of each wall."""
-        return wall_lines(summary["walls"])
+        """Force, torque and coefficients of each wall, and what they lack."""
+        lacking = [each.lacks_at_walls for each in self._view.physics if each.lacks_at_walls]
+        return [*wall_lines(summary["walls"]), *(f"forces on walls are without {what}" for what in lacking)]
 
     def section(self, summary: Mapping) -> ReportPart:
         """Table of force and torque of each wall, and charts over time."""

@@ -137,7 +137,7 @@ class FlowView(PreparedView, Protocol):
         """(n,) lattice density in node-list order."""
 
     def pressure_pa(self) -> np.ndarray | None:
-        """(n,) pressure relative to the reference pressure [Pa]."""
+        """(n,) pressure [Pa], with the reference pressure."""
 
     def velocity_m_s(self) -> np.ndarray | None:
         """(n, 3) velocity (x, y, z) [m/s]."""
@@ -285,6 +285,7 @@ class MeasuredPhysics:
     #: body of what fills it, whose surface is where the share is 1/2. None: all voxels are full.
     volume_fraction: ClassVar[str | None] = None
     is_full: ClassVar[bool] = False  #: whether another fluid fills the rest of every voxel, so that none is empty
+    lacks_at_walls: str = ""  #: what of the forces on walls is not told, as the end of a sentence
     #: which particles they draw, by the name of the set
     drawn_particles: Mapping[str, DrawnParticles] = MappingProxyType({})
     #: actions on its flow that viewers of a run may ask for, by name

@@ -5,6 +5,9 @@ it, trilinearly; the weight of solid ones goes to the others. A plane takes the 
 lies within half a voxel of it: these shares are its area for every direction and place, and for a plane along the axes
 the interpolation between two layers.
 
+Of nodes that are partly fluid that share counts: points that lie more in gas than in liquid have no values; flow rates
+and speeds of planes are those of the liquid, their pressure is that of liquid and gas.
+
 Segments are between two planes through a vessel. The fractional flow reserve (FFR) is the mean pressure behind a
 stenosis over that before it, both over whole beats and above the venous pressure, at the largest flow that the bed
 behind takes (Pijls, van Son, Kirkeeide, De Bruyne, Gould, Circulation 87, 1354 (1993)). Pressures contain
@@ -82,8 +85,11 @@ class ProbeSeries(SeriesObserver):
         """Ascending voxel ids of the nodes to read."""
         raise NotImplementedError
 
-    def reduce(self, velocity_m_s: np.ndarray, scalars: np.ndarray) -> np.ndarray:
-        """One number per column from (3, m) velocities and (s, m) scalars of the nodes, the first the pressure."""
+    def reduce(
+        self, velocity_m_s: np.ndarray, scalars: np.ndarray, share: np.ndarray, gas_pa: np.ndarray
+    ) -> np.ndarray:
+        """One number per column from (3, m) velocities and (s, m) scalars of the nodes, the first the pressure, the
+        (m,) share of them that is fluid, and the pressure of what else is there."""
         raise NotImplementedError
 
     def numbers(self) -> list[float] | None:
@@ -93,12 +99,14 @@ class ProbeSeries(SeriesObserver):
         if state is None:
             return None
         density, velocity = stored_density_and_velocity(view, state)
-        scalars = [view.units.density_to_pressure(density, float(view.lattice.cs2))]
+        cs2 = float(view.lattice.cs2)
+        scalars = [view.units.density_to_pressure(density, cs2)]
         scalars += [scalar.in_si(state.fields[scalar.field]) for scalar in self._scalars]
         if stress is not None:
             fields = (STRESS_FIELDS[name].in_si(stress, view.units) for name in self._section.fields)
             scalars += [row for values in fields for row in np.atleast_2d(values.T)]
-        return self.reduce(view.units.velocity_to_si(velocity), np.array(scalars)).ravel().tolist()
+        beside = state.share, view.units.density_to_pressure(1.0 + state.beside, cs2)
+        return self.reduce(view.units.velocity_to_si(velocity), np.array(scalars), *beside).ravel().tolist()
 
 
 class _PointSeries(ProbeSeries):
@@ -112,11 +120,9 @@ class _PointSeries(ProbeSeries):
 
     def choose(self, nodes: NodeList) -> np.ndarray:
         voxel, weight = self.weights(self._section, nodes)
-        total = weight.sum(axis=1, keepdims=True)
         wanted = np.unique(voxel[weight > 0.0])
         position = np.minimum(np.searchsorted(wanted, voxel), wanted.size - 1)
-        with np.errstate(invalid="ignore"):
-            self._position, self._weight = position, weight / total
+        self._position, self._weight = position, weight
         return wanted
 
     def columns(self) -> list[str]:
@@ -127,9 +133,12 @@ class _PointSeries(ProbeSeries):
         from_start_m = np.linalg.norm(points_m - points_m[0], axis=1)
         return [f"{name}_at_{distance_m:.6g}_m" for distance_m in from_start_m for name in names]
 
-    def reduce(self, velocity_m_s, scalars) -> np.ndarray:
+    def reduce(self, velocity_m_s, scalars, share, gas_pa) -> np.ndarray:
         values = np.vstack((velocity_m_s, scalars)).T[self._position]
-        return (self._weight[:, :, None] * values).sum(axis=1)
+        weight = self._weight * share[self._position]
+        total, whole = (each.sum(axis=1, keepdims=True) for each in (weight, self._weight))
+        weight /= np.where((total > 0.0) & (total >= 0.5 * whole), total, np.nan)
+        return (weight[:, :, None] * values).sum(axis=1)
 
 
 class _PlaneSeries(ProbeSeries):
@@ -159,13 +168,13 @@ class _PlaneSeries(ProbeSeries):
     def columns(self) -> list[str]:
         return [*ACROSS_PLANES, *(f"mean_{column}" for column in self.further)]
 
-    def reduce(self, velocity_m_s, scalars) -> np.ndarray:
-        speed_m_s, area_m2 = np.linalg.norm(velocity_m_s, axis=0), self._area_m2
-        flow_rate_m3_s = float((self._normal @ velocity_m_s * area_m2).sum())
-        pressure_pa, mean_speed_m_s, *means = (
-            float((values * area_m2).sum() / area_m2.sum()) for values in (scalars[0], speed_m_s, *scalars[1:])
-        )
-        return np.array([flow_rate_m3_s, pressure_pa, mean_speed_m_s, speed_m_s.max(), *means])
+    def reduce(self, velocity_m_s, scalars, share, gas_pa) -> np.ndarray:
+        speed_m_s, area_m2 = np.linalg.norm(velocity_m_s, axis=0), share * self._area_m2
+        flow_rate_m3_s, wet_m2 = float((self._normal @ velocity_m_s * area_m2).sum()), area_m2.sum() or np.nan
+        pressure_pa = (area_m2 * scalars[0] + (self._area_m2 - area_m2) * gas_pa).sum() / self._area_m2.sum()
+        mean_speed_m_s, *means = (float((values * area_m2).sum() / wet_m2) for values in (speed_m_s, *scalars[1:]))
+        largest_m_s = speed_m_s[share > 0.0].max(initial=0.0)
+        return np.array([flow_rate_m3_s, pressure_pa, mean_speed_m_s, largest_m_s, *means])
 
 
 def shares_near_plane(across: np.ndarray, normal: np.ndarray) -> np.ndarray:
@@ -213,8 +222,9 @@ class PlaneValues:
         if state is None:
             return None
         units, (density, velocity) = self._view.units, stored_density_and_velocity(self._view, state)
-        deviation = float((density - 1.0) @ self._weight) / float(self._weight.sum())
-        flow_rate_m3_s = units.flow_rate_to_si(float((self._normal @ velocity) @ self._weight))
+        wet = state.share * self._weight
+        deviation = float((density - 1.0) @ wet + state.beside @ (self._weight - wet)) / float(self._weight.sum())
+        flow_rate_m3_s = units.flow_rate_to_si(float((self._normal @ velocity) @ wet))
         return flow_rate_m3_s, units.density_to_pressure(1.0 + deviation, float(self._view.lattice.cs2))
 
 

@@ -17,7 +17,7 @@ class OpeningState:
     area_m2: float  #: cross-section of the opening's voxels [m^2]
     #: volume flow, positive in the direction of the kind: into the fluid at inlets, out at outlets
     flow_rate_m3_s: float
-    mean_pressure_pa: float  #: pressure averaged over the links' nodes, relative to the reference pressure [Pa]
+    mean_pressure_pa: float  #: pressure averaged over the links' nodes, with the reference pressure [Pa]
     #: state of a condition that answers its flow, by name; empty for others
     feedback: Mapping[str, float] = field(default_factory=dict)
 
@@ -55,6 +55,8 @@ class NodeState:
 
     populations: np.ndarray  #: (Q, m) float64 deviations from w_q
     force: np.ndarray  #: (3, m) body force per volume of the collision at hand, lattice units
+    share: np.ndarray  #: (m,) share of the node that is fluid
+    beside: np.ndarray  #: (m,) density, minus 1, of the pressure of what else is in it
     fields: Mapping[str, np.ndarray]  #: (m,) values of fields of the model as they are stored, by name
 
 

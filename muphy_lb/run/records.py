@@ -89,7 +89,7 @@ class Opening(Record, OpeningState):
     """The flow at an opening; attributes as of :class:`muphy_lb.measure.records.OpeningState`.
 
     ``kind``, ``area_m2``, ``flow_rate_m3_s`` (positive in the direction of the kind: into the fluid at inlets, out at
-    outlets), ``mean_pressure_pa`` (relative to the reference pressure), ``feedback`` (state of a condition that answers
+    outlets), ``mean_pressure_pa`` (with the reference pressure), ``feedback`` (state of a condition that answers
     its flow).
     """
 

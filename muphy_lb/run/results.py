@@ -136,7 +136,7 @@ class Results:
         return self.core.velocity_m_s()
 
     def pressure_pa(self) -> np.ndarray | Any:
-        """(n,) pressure [Pa] of the nodes, relative to the reference pressure, on rank 0."""
+        """(n,) pressure [Pa] of the nodes, with the reference pressure, on rank 0."""
         return self.core.pressure_pa()
 
     def array(self, name: str) -> np.ndarray | Any:

@@ -307,7 +307,7 @@ class Simulation(Results):
         """Start from, or continue with, another pressure; the velocity stays.
 
         Args:
-            values: (n,) pressure [Pa], relative to the reference pressure, in the order of ``nodes``, on rank 0, or one
+            values: (n,) pressure [Pa], with the reference pressure, in the order of ``nodes``, on rank 0, or one
                 number for all nodes.
             stress: whether the populations keep the viscous stress of the velocity field.
 

@@ -114,7 +114,7 @@ class State:
         self._overwrite(1.0 + self._engine.moments()[0].astype(np.float64), velocity, stress, consistent_pressure)
 
     def set_pressure_pa(self, values, stress: bool = True) -> None:
-        """Overwrite the pressure [Pa], relative to the reference pressure, by (n,) values of all nodes or one number;
+        """Overwrite the pressure [Pa], with the reference pressure, by (n,) values of all nodes or one number;
         the velocity stays as it is. Raises InputError: another shape, values that are not finite or too large; a
         physics sets the pressure."""
         self._refuse_pressure()

@@ -128,7 +128,7 @@ def check_density(what: str, density: np.ndarray, domain: LocalDomain, units: Un
         pressure_pa = units.density_to_pressure(worst, float(domain.lattice.cs2))
         raise InputError(
             f"{what} reaches {pressure_pa:.4g} Pa, a density of {worst:.3g} in lattice units; allowed:"
-            f" {1 - LARGEST_DEVIATION:g} to {1 + LARGEST_DEVIATION:g}; give it relative to the reference pressure, or"
+            f" {1 - LARGEST_DEVIATION:g} to {1 + LARGEST_DEVIATION:g}; give it near flow.reference_pressure_pa, or"
             " take a shorter time step"
         )
 

@@ -366,6 +366,27 @@ def test_a_cell_without_liquid_at_an_outlet_does_not_fall_for_ever():
     assert np.abs(flow.moments()[1:, is_wet]).max() < 0.25
 
 
+@BACKENDS
+def test_gas_that_enters_through_an_outlet_leaves_no_debt(backend):
+    """Where a layer runs off, its lip draws gas in above it: what that brings is no liquid, and no voxel owes any."""
+    nodes = build_nodes(with_openings(random_voxels((1, 14, 24), fluid=1.0)))
+    conditions = Condition(VELOCITY, 0.01), Condition(PRESSURE, 0.0)
+    flows = {}
+    for name, setup, owner in (("of numpy", "numpy", None), ("one rank", backend, None), ("ranks", backend, 3)):
+        setup = SurfaceSetup(D2Q9, backend=setup, rates=(1.4,), force=(0.0, -4e-4, 0.0), conditions=conditions)
+        owner = owner if owner is None else random_owner(nodes, owner)
+        layer = BoxRegion(AT_REST, np.full(3, -1.0), np.array([99.0, 6.3, 99.0]))
+        flows[name] = Tank(nodes, setup, [layer], owner)
+        flows[name].ranks.step(600)
+    cell, mass = (flows["one rank"].field(name) for name in (CELL, MASS))
+    wet = np.where(is_liquid(cell), 1.0, np.where(cell == INTERFACE, flows["one rank"].field(FILL), 0.0))
+    assert mass.min() > -0.1 and flows["one rank"].bad() == 0
+    assert flows["one rank"].mass() == pytest.approx(wet.sum(), rel=0.01)  # it is denser by its weight
+    assert flows["ranks"].state() == flows["one rank"].state()
+    assert np.array_equal(flows["of numpy"].field(CELL), cell)
+    assert flows["of numpy"].field(MASS) == pytest.approx(mass, abs=1e-9)
+
+
 def test_liquid_below_a_tilted_surface_rests():
     """Where the weight of its almost empty cells is borne, and the planes of those at walls are those of the liquid."""
     up, gravity, shape = np.array([1.0, 2.0, 3.0]) / np.sqrt(14.0), 1e-5, (12, 14, 16)

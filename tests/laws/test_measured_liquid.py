@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from muphy_lb.case.case import case_from_dict
+from muphy_lb.measure.flow_series import WallSeries
 from muphy_lb.measure.node_sums import Measure
+from muphy_lb.measure.probes import ProbeSeries, SegmentValues
 from muphy_lb.operators import Operator
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.free_surface.cells import CELL, FLUID, MASS, is_liquid
@@ -98,3 +100,57 @@ def test_a_sum_with_a_number_that_is_not_finite_is_none(backend):
     sums, largest = simulation.node_sums(Measure(operator, {}, 1, 1)).read()
     assert np.isnan(sums).all()
     assert largest == [simulation.header.n_nodes - 1]
+
+
+def test_probes_count_the_liquid_and_not_the_gas(tmp_path):
+    """A layer that moves as a whole below gas: flow rate, speed and mean pressure of a plane, a point in either."""
+    level, speed_m_s, size = 6.3, 0.02, 1e-3
+    tables = {
+        "geometry": {
+            "shape": "tank",
+            "spacing_m": size,
+            "periodic": "x",
+            "options": {"length": 12, "height": 14},
+        },
+        "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 1e-6},
+        "initial": {"velocity_m_s": [speed_m_s, 0.0, 0.0]},
+        "free_surface": {
+            "gas_pressure_pa": 3.0,
+            "liquid": [{"box_m": [[-1.0, -1.0, -1.0], [1.0, (level - 0.5) * size, 1.0]]}],
+        },
+        "lattice": {"name": "D2Q9", "time_step_s": 1e-3},
+        "flow": {"reference_pressure_pa": 3.0},
+        "probes": [
+            {"name": "plane", "plane_m": [5.2 * size, 0.0, 0.0], "normal": [1.0, 0.0, 0.0]},
+            {"name": "behind", "plane_m": [7.9 * size, 0.0, 0.0], "normal": [1.0, 0.0, 0.0]},
+            {"name": "wet", "point_m": [5.2 * size, 2.3 * size, 0.0]},
+            {"name": "dry", "point_m": [5.2 * size, 9.1 * size, 0.0]},
+        ],
+        "segments": [{"name": "all", "proximal": "plane", "distal": "behind"}],
+        "run": {"steps": 1},
+        "compute": {"backend": "numpy", "precision": "fp64"},
+    }
+    simulation = Solver(case_from_dict(tables))
+    plane, _, wet, dry = (each.numbers() for each in ProbeSeries.create(simulation, tmp_path, None))
+    flow_rate_m3_s = level * size**2 * speed_m_s
+    assert plane == pytest.approx([flow_rate_m3_s, 3.0, speed_m_s, speed_m_s], rel=1e-9)
+    assert wet == pytest.approx([speed_m_s, 0.0, 0.0, 3.0], rel=1e-9) and np.isnan(dry).all()
+    assert SegmentValues(simulation).numbers()[0] == pytest.approx([3.0, 3.0, flow_rate_m3_s], rel=1e-9)
+
+
+@pytest.mark.parametrize("tension_n_m", [0.0, 0.03])
+def test_forces_on_walls_tell_that_the_pull_of_the_surface_is_not_among_them(tension_n_m, tmp_path):
+    tables = {
+        "geometry": {"shape": "cavity", "spacing_m": 1e-3, "options": {"size": 8}},
+        "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 1e-6},
+        "free_surface": {
+            "surface_tension_n_m": tension_n_m,
+            "liquid": [{"box_m": [[-1.0, -1.0, -1.0], [1.0, 4e-3, 1.0]]}],
+        },
+        "lattice": {"name": "D2Q9", "time_step_s": 1e-3},
+        "run": {"steps": 1},
+        "compute": {"backend": "numpy"},
+    }
+    (walls,) = WallSeries.create(Solver(case_from_dict(tables)), tmp_path, None)
+    lacking = "forces on walls are without the pull of the surface along the lines where it meets them"
+    assert walls.lines({"walls": {}}) == [lacking] * (tension_n_m > 0.0)

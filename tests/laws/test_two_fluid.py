@@ -129,6 +129,31 @@ def test_layers_slide_past_each_other_with_the_stress_of_both(ratio, within):
     assert sums[3] / ratio == pytest.approx(films**2 * (3.0 - films) / 2.0, rel=within)
 
 
+def test_layers_that_forces_drive_against_each_other_flow_as_sharp_ones():
+    """The force of the second one acts as far as it would reach if the interface were sharp."""
+    depth, first, second, nu = 6.0, -4e-6, 8e-6, (0.05, 0.2)
+    case = {
+        "geometry": channel(4, 12),
+        "fluid": {"kinematic_viscosity_m2_s": nu[0]},
+        "flow": {"acceleration_m_s2": [first, 0.0, 0.0]},
+        "two_fluid": {
+            "kinematic_viscosity_m2_s": nu[1],
+            "second_acceleration_m_s2": [second - first, 0.0, 0.0],
+            "second": [{"box_m": [[-9.0, 6.5, -9.0], [9.0, 99.0, 9.0]]}],
+        },
+    }
+    solver = Solver(case_from_dict(merged(FLOW, case)))
+    solver.step(6000)
+    found = depth * on_root(solver.node_sums(FLOW_OF_BOTH).read())[0][[0, 3]] / (0.5 * solver.nodes.n_nodes)
+    # parabolas with no slip at both walls, one speed and one stress where they meet
+    shear = np.linalg.solve(
+        [[depth, depth], [nu[0], -nu[1]]],
+        [depth**2 * (first / nu[0] - second / nu[1]) / 2.0, depth * (first + second)],
+    )
+    exact = depth**2 * shear * [0.5, -0.5] - depth**3 * np.array([first / nu[0], second / nu[1]]) / 6.0
+    assert np.abs(found - exact).max() < 0.005 * np.abs(exact).sum()
+
+
 def test_the_weight_of_the_second_fluid_hangs_on_its_pressure(tmp_path):
     """Two fluids at rest between two ends: the pressure grows with depth in the second one alone, on any backend."""
     g = 1e-4
@@ -479,10 +504,18 @@ def test_a_flow_is_known_once_it_has_gone_far_or_its_interfaces_rest(monkeypatch
     series, n = looked(np.ones(128), steps=round(lengths * 4.0 / 0.2 / 0.1)), 1000
     monkeypatch.setattr(observers, "nodes_in_rock", lambda view: slice(None))
     was_second = np.arange(n) % 3 == 0
-    series._earlier = [np.packbits(was_second), np.packbits(~was_second)]
+    series._earlier = [np.packbits(was_second), np.packbits(was_second)]
     series._is_second = np.where(np.arange(n) < n_moved, ~was_second, was_second)
     assert series._moved_share() == n_moved / n
     assert series._are_known() is is_known
+
+
+def test_a_slug_that_is_back_where_it_was_does_not_rest(monkeypatch):
+    """It had gone round the box once since the second quarter of the run, and was told to rest."""
+    series, slug = looked(np.ones(128), steps=32), np.arange(1000) < 300
+    monkeypatch.setattr(observers, "nodes_in_rock", lambda view: slice(None))
+    series._is_second, series._earlier = slug, [np.packbits(slug), np.packbits(np.roll(slug, 500))]
+    assert series._moved_share() == 0.6 and not series._are_known()
 
 
 @pytest.mark.parametrize("known_within", [None, 0.02])

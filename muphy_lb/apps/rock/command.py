@@ -85,8 +85,8 @@ def add_drainage_options(parser) -> None:
         type=float,
         default=1e-3,
         help="a pressure has settled once the saturation has no more than this left to change, as its changes over two"
-        " twentieths of the steps of the case say, twice in a row, and one of --saturations if it is met within this;"
-        " these steps are the most (default: %(default)s)",
+        " twentieths of the steps of the case say, twice in a row, and one of --saturations if it is met within this,"
+        " after 8 lengths of the rock; these steps are the most (default: %(default)s)",
     )
     _add_table_output(parser, "drainage")
 

@@ -9,6 +9,7 @@ import numpy as np
 from muphy_lb.base.files.atomic import atomic_write
 from muphy_lb.case.case import Case, as_case, changed_contents, changed_keys
 from muphy_lb.case.toml import as_override
+from muphy_lb.measure.displacement import LONG
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.series import write_summary
 
@@ -16,6 +17,8 @@ SATURATION = "saturation of the first fluid"
 FLUIDS, KR, ERROR = ("first", "second"), "relative_permeability", "standard_error"
 PERMEABILITIES = tuple(f"{fluid}_{name}" for fluid in FLUIDS for name in (KR, ERROR))
 """Columns of the relative permeabilities of both fluids, each with its own standard error."""
+LENGTHS = "box_lengths"
+"""Column of the lengths of the box, or of the rock, that both fluids together have gone through."""
 
 
 def numbers(text: str) -> list[float]:
@@ -37,6 +40,12 @@ def origin(case: Case, folder: Path) -> dict:
 def other_origin(then: Mapping, now: Mapping) -> list[str]:
     """Keys and files of the case in which two origins differ. Raises KeyError: one of them is none."""
     return changed_keys(then["case"], now["case"]) + changed_contents(then["contents"], now["contents"])
+
+
+def short_told(steps: int, lengths: float) -> str:
+    """A flow that has gone through so few lengths in so many steps that it is not known, as the end of a sentence."""
+    more = f"; {LONG:g} lengths take some {steps * LONG / lengths:.2g} steps" if lengths > 0.0 else ""
+    return f"below {LONG:g} lengths mean flows remember their start{more}"
 
 
 def with_bars(rows: Sequence[Mapping]) -> dict[str, tuple]:

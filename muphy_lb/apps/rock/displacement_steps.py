@@ -6,10 +6,10 @@ from math import inf, nan
 
 import numpy as np
 
-from muphy_lb.apps.rock.curve import PERMEABILITIES
+from muphy_lb.apps.rock.curve import LENGTHS, PERMEABILITIES
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import Case
-from muphy_lb.measure.displacement import Displacement
+from muphy_lb.measure.displacement import LONG, Displacement
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.permeability import nodes_in_rock, rock_of
 from muphy_lb.measure.permeability_observer import rest_of_change
@@ -18,11 +18,9 @@ from muphy_lb.parallel import NodeGather
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.stop_signals import StopSignals
 
-LOOKS, AGREEING = 20, 2
-"""Looks at a point, and of those in a row that have to agree."""
-BATCHES, LOOKS_PER_BATCH = 8, 4
-"""Times that the share of the second fluid in what enters is set while relative permeabilities are averaged, and looks
-from one to the next, which together take as long as one before."""
+LOOKS, HELD_LOOKS, MEAN_LOOKS, AGREEING = 20, 100, 40, 2
+"""Looks at a point, at one whose saturation is held, of those in which relative permeabilities are averaged behind
+them, and of those in a row that have to agree."""
 GAIN = 0.5
 """Share of the missing saturation that enters until the next look: fluid that is trapped is not got back."""
 LEFT = "leaving_share"
@@ -255,13 +253,15 @@ def with_permeabilities(looks: np.ndarray, alone: float) -> np.ndarray:
 class SaturationSteps(Steps):
     """Saturations of the first fluid, which the share of the second one in what enters holds. Once a saturation is met
     twice in a row, with no more on its way than enters in a look, or one fluid alone enters and the saturation stays,
-    relative permeabilities follow from means over time: with the flow rate q_i of fluid i through the rock,
+    and once with the looks of the means both together have gone through ``LONG`` lengths of the rock, relative
+    permeabilities follow from means over time: with the flow rate q_i of fluid i through the rock,
     its viscosity nu_i and the pressure gradient g, and those of the first fluid alone,
 
         k_i = (q_i nu_i / g) / (q_alone nu_1 / g_alone),
 
     where q_i is the mean of what enters and of what leaves the rock. Their standard errors count in half the difference
-    of these two, and the errors of the gradients. A saturation has settled if its mean meets it, too.
+    of these two, and the errors of the gradients. A saturation has settled if its mean meets it, too,
+    behind so many lengths.
 
     The flow rate into the rock is that at the inlet, less what the reservoir between gains. The share makes up for what
     is missing in the rock and not on its way already, held by that reservoir above its mean over a time in which
@@ -276,6 +276,7 @@ class SaturationSteps(Steps):
     def __init__(self, sim, fluids, inlet, within, signals, alone: tuple[float, float], left: float):
         super().__init__(sim, fluids, inlet, within, signals)
         self._alone, self._left, self._gradient = alone, left, Gradient(self._sim, self._inlet)
+        self._window = max(self._n_most // HELD_LOOKS, 1)
         self._key = f"openings.{self._inlet}.{self._fluids.entering}"
         self._usual = 0.0  # mean of what is held ahead of the rock
 
@@ -286,7 +287,9 @@ class SaturationSteps(Steps):
         first, before, held, per_window = sim.step_number, self.saturation(), self._held(), self._pore_volumes()
         self._usual = self._left * self._ahead[1]
         share = self._share(before - point, held, per_window)
-        while self._goes_on(first, max(n_agreeing, n_stuck)):
+        n_looks, n_least = 0, LONG / per_window - MEAN_LOOKS
+        while self._goes_on(first, max(n_agreeing, n_stuck) if n_looks >= n_least else 0):
+            n_looks += 1
             sim.change({self._key: share})
             now = self._next(self._window)
             if now is None:
@@ -307,12 +310,13 @@ class SaturationSteps(Steps):
             return None
         mean, error = mean_and_error(with_permeabilities(looks, self._alone[0]))
         is_known = bool(abs(mean[0] - point) <= self._within and np.isfinite(mean).all())
-        is_settled = n_agreeing == AGREEING and is_known
+        is_settled = n_agreeing >= AGREEING and n_looks >= n_least and is_known
         found = self._row(first, float(mean[0]), float(error[0]), is_settled, fastest)
         k, of_scatter, of_balance, of_gradient = mean[2:4], error[2:4], mean[4:6], np.hypot(self._alone[1], mean[6])
         of_k = np.sqrt(of_scatter**2 + of_balance**2 + (of_gradient * k) ** 2)
         found |= zip(PERMEABILITIES, np.stack([k, of_k], axis=1).reshape(-1).tolist(), strict=True)
-        found |= {"second_share": float(mean[1]), LEFT: self._left}
+        gone = per_window * (sim.step_number - first) / self._window
+        found |= {"second_share": float(mean[1]), LEFT: self._left, LENGTHS: gone}
         return found | {"pressure_drop_pa": self._pressure_drop_pa()}
 
     @cached_property
@@ -352,22 +356,20 @@ class SaturationSteps(Steps):
         over those of the first fluid alone, half of what they change by from what enters to what leaves, and the
         gradient and its error, at each look, (n, 8); None if a signal asked to stop."""
         sim, looks = self._sim, [(self.saturation(), nan, self._held(), nan, nan)]
-        n_steps, (nu_1, nu_2) = max(self._window // LOOKS_PER_BATCH, 1), self._fluids.viscosities_m2_s(sim.core.case)
-        per_look = per_window * n_steps / self._window
-        for _ in range(BATCHES):
-            (before, _, held, *_), per_batch = looks[-1], per_look * LOOKS_PER_BATCH
-            share = self._share(before - point, held, per_batch)
+        nu_1, nu_2 = self._fluids.viscosities_m2_s(sim.core.case)
+        for _ in range(MEAN_LOOKS):
+            before, _, held, *_ = looks[-1]
+            share = self._share(before - point, held, per_window)
             sim.change({self._key: share})
-            for _ in range(LOOKS_PER_BATCH):
-                now = self._next(n_steps)
-                if now is None:
-                    return None
-                looks.append((now, share, self._held(), *self._gradient(self._fluids.is_second(sim.core))))
-            enters = share - (looks[-1][2] - held) / per_batch
-            self._remember(enters - (before - looks[-1][0]) / per_batch, looks[-1][2], per_batch)
+            now = self._next(self._window)
+            if now is None:
+                return None
+            looks.append((now, share, self._held(), *self._gradient(self._fluids.is_second(sim.core))))
+            enters = share - (looks[-1][2] - held) / per_window
+            self._remember(enters + (now - before) / per_window, looks[-1][2], per_window)
         saturation, shares, held_then, gradient, of_gradient = np.array(looks).T
-        enter = shares[1:] - np.diff(held_then) / per_look
-        leave = enter + np.diff(saturation) / per_look
+        enter = shares[1:] - np.diff(held_then) / per_window
+        leave = enter + np.diff(saturation) / per_window
         flowing, half = 0.5 * (enter + leave), 0.5 * (enter - leave)  # mean of what enters and of what leaves
         flows = 1.0 - flowing, flowing * nu_2 / nu_1, half, half * nu_2 / nu_1
         return np.stack([saturation[1:], shares[1:], *flows, gradient[1:], of_gradient[1:]], axis=1)

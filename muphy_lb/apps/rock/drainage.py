@@ -24,11 +24,13 @@ from muphy_lb.apps.rock.curve import (
     ERROR,
     FLUIDS,
     KR,
+    LENGTHS,
     PERMEABILITIES,
     SATURATION,
     numbers,
     origin,
     other_origin,
+    short_told,
     with_bars,
     write_curve,
 )
@@ -40,7 +42,7 @@ from muphy_lb.case.toml import as_override
 from muphy_lb.geometry.clean import component_labels
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import AT_INLET
-from muphy_lb.measure.displacement import Displacement, displacement_of
+from muphy_lb.measure.displacement import LONG, Displacement, displacement_of
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.permeability import other_forces
 from muphy_lb.parallel import from_root
@@ -82,7 +84,7 @@ BY_SATURATION = Curve(
     "fractional_flow",
     "Share of the second fluid",
     "[1]",
-    ("pressure_drop_pa", *PERMEABILITIES),
+    ("pressure_drop_pa", *PERMEABILITIES, LENGTHS),
 )
 
 
@@ -232,6 +234,8 @@ def _told(row: dict, curve: Curve) -> str:
         reached += ": where it covers a porous plate, the first one does not come back at lower pressures"
     k = [f"{row[f'{fluid}_{KR}']:.3g} +- {row[f'{fluid}_{ERROR}']:.1g}" for fluid in FLUIDS if f"{fluid}_{KR}" in row]
     flowing = f"; relative permeability {k[0]}, of the second {k[1]}" if k else ""
+    if row.get(LENGTHS, LONG) < LONG:
+        flowing += f"; {row[LENGTHS]:.2g} lengths of the rock: {short_told(row['steps'], row[LENGTHS])}"
     return (
         f"{curve.title.lower()} {row[curve.shown]:.4g} {curve.unit}: saturation of the first fluid"
         f" {row['first_saturation']:.4g} +- {row['saturation_error']:.1g}, {word} after {row['steps']:,} steps, at a"

@@ -18,7 +18,18 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.apps.rock.curve import ERROR, FLUIDS, KR, PERMEABILITIES, SATURATION, numbers, with_bars, write_curve
+from muphy_lb.apps.rock.curve import (
+    ERROR,
+    FLUIDS,
+    KR,
+    LENGTHS,
+    PERMEABILITIES,
+    SATURATION,
+    numbers,
+    short_told,
+    with_bars,
+    write_curve,
+)
 from muphy_lb.apps.rock.settled_flow import (
     Desk,
     Flow,
@@ -48,7 +59,7 @@ from muphy_lb.setup.geometry import reservoirs_of
 
 KNOWN_WITHIN = 0.02
 FILE, METHOD_FILE = KR, "method.txt"
-PASSED = "box_lengths", "moved_share"
+PASSED = LENGTHS, "moved_share"
 """Lengths of the box that the flow has gone through, and share of the rock that has changed its fluid since a look in
 the second quarter of the run."""
 COLUMNS = (
@@ -220,18 +231,13 @@ def _told(row: dict) -> str:
     why = ""
     if lengths < LONG:
         of_start = "interfaces rest, and the flow is that of its start"
-        so = of_start if row["is_known"] else _short(row["steps"], lengths)
+        so = of_start if row["is_known"] else short_told(row["steps"], lengths)
         why = f"; {moved:.2g} of the rock has changed its fluid since the second quarter of the run: {so}"
     return (
         f"saturation of the first fluid {row['first_saturation']:.4g}: relative permeability {first}, of the second"
         f" {second}; capillary number {row['capillary_number']:.3g}; {word} after {row['steps']:,} steps and"
         f" {lengths:.2g} lengths of the box{why}"
     )
-
-
-def _short(steps: int, lengths: float) -> str:
-    more = f"; {LONG:g} lengths take some {steps * LONG / lengths:.2g} steps" if lengths > 0.0 else ""
-    return f"below {LONG:g} lengths mean flows remember their start{more}"
 
 
 def _write(folder: Path, rows: list[dict], of_structure: Sequence[str]) -> None:

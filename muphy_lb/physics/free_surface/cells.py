@@ -27,6 +27,8 @@ EMPTIED = 8  # an interface cell that has nothing left and becomes gas, unless i
 NEEDED = 16  # an emptied cell that stays interface, since a neighbour becomes liquid
 WETTED = 32  # a gas cell that becomes interface, since a neighbour becomes liquid
 BARED = 64  # a liquid cell that becomes interface, since a neighbour becomes gas
+DRAINED = EMPTIED | BARED
+"""An emptied cell beside an opening, which stays interface: gas has come in through that, or it would hold a debt."""
 WALL = 128  # a solid voxel
 OPENING = WALL | NEEDED  # a voxel of an opening
 SHORE_NEXT = LIQUID | NEEDED  # a liquid cell that is a shore from the next step on

@@ -225,5 +225,5 @@ def _conversion(force: Operator, force_parameters, has_bubbles: bool, columns) -
         ),
         *((inherit,) if has_bubbles else ()),
         replace(take, name="new take", where=_surface(SURFACE & ~INTERFACE)),
-        Stage("turn", (TURN,), OWN, writes=(CELL, SUPPORT), where=_surface(CHANGED)),
+        Stage("turn", (TURN,), OWN, writes=(CELL, SUPPORT, FILL), where=_surface(CHANGED)),
     )

@@ -83,8 +83,8 @@ class FreeSurface(Physics):
             raise InputError(
                 f"free_surface.gas_pressure_pa is {section.gas_pressure_pa:g}: with this time step that is a density of"
                 f" {1.0 + self.gas_deviation:.3g} in lattice units; allowed: {1 - LARGEST_DEVIATION:g} to"
-                f" {1 + LARGEST_DEVIATION:g}; give pressures relative to that of the gas, or set"
-                f" {self._shorter(abs(self.gas_deviation))}"
+                f" {1 + LARGEST_DEVIATION:g}; set flow.reference_pressure_pa to the pressure of the"
+                f" gas (it is {units.reference_pressure_pa:g}), or {self._shorter(abs(self.gas_deviation))}"
             )
         self.tension = section.surface_tension_n_m * units.spacing_m**2 / units.energy_j
         if 6.0 * self.tension > LARGEST_DEVIATION:
@@ -93,6 +93,8 @@ class FreeSurface(Physics):
                 f" lattice units: a drop of one voxel would be unstable; allowed: up to {LARGEST_DEVIATION / 6:g}; set"
                 f" {self._shorter(6.0 * self.tension)}, or check the unit: water has 0.072 N/m"
             )
+        if self.tension:
+            self.lacks_at_walls = "the pull of the surface along the lines where it meets them"
         self.contact_angle_deg = section.contact_angle_deg
         self._walls = BesideWalls()  # until :meth:`check` has found them
         self.wetting = Wetting()

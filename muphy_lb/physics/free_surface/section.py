@@ -134,7 +134,7 @@ class FreeSurfaceSection(Section):
     """angle [degrees] between surface and walls, through the liquid, that surface tension draws the surface to; without
     it the liquid keeps the angle at which it arrives"""
     gas_pressure_pa: float = 0.0
-    """pressure of the gas, relative to the reference pressure [Pa]"""
+    """pressure of the gas [Pa]; as those of openings it includes flow.reference_pressure_pa"""
     hydrostatic: bool = True
     """whether the pressure of the liquid grows with depth at the start; else it is that of the gas"""
     surface_every_steps: NonNegativeInt = 0

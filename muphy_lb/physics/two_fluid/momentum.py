@@ -1,7 +1,8 @@
 """Force of the tension between two fluids, weight of the second one, and viscosity of both.
 
-**Viscosity.** 1 / nu is the mean of both fluids' by their shares of the voxel if the interface is sharp where phi is 0:
-layers that slide past each other have the stress of either, and the flow of both together is that of sharp layers.
+**Viscosity, weight.** 1 / nu is the mean of both fluids' by their shares of the voxel if the interface is sharp where
+phi is 0, and the weight is that share of the second one's: layers that slide past each other have the stress of either,
+and the flow of both together is that of sharp layers.
 """
 
 import math
@@ -16,6 +17,18 @@ from muphy_lb.physics.two_fluid.profile import SHARPNESS
 
 HALF_VOXEL = math.tanh(0.5 * SHARPNESS)
 """Phase half a voxel from the interface."""
+
+
+def _sharp(n, parameters):
+    """(m,) difference of the shares of both fluids in voxels that a sharp interface cuts."""
+    return np.clip(parameters[PHASE][n] / HALF_VOXEL, -1.0, 1.0)
+
+
+def _sharp_node(precision, jit, at):
+    """Node function ``(n, parameters)`` of :func:`_sharp`."""
+    real, phase = precision.real, at[PHASE]
+    one, per_phase = real(1), real(1.0 / HALF_VOXEL)
+    return jit(lambda n, parameters: min(max(per_phase * parameters[phase][n], -one), one))
 
 
 def _force(n, parameters):
@@ -42,22 +55,22 @@ SECOND_ACCELERATION = ("second_acceleration_x", "second_acceleration_y", "second
 
 
 def _weight(n, parameters):
-    return (0.5 - 0.5 * parameters[PHASE][n]) * np.array([[parameters[name]] for name in SECOND_ACCELERATION])
+    return (0.5 - 0.5 * _sharp(n, parameters)) * np.array([[parameters[name]] for name in SECOND_ACCELERATION])
 
 
 def _weight_node(lattice, precision, jit, at):
-    unit, half, phase = precision.real(precision.unit), precision.real(0.5), at[PHASE]
+    unit, half, sharp = precision.real(precision.unit), precision.real(0.5), _sharp_node(precision, jit, at)
     x, y, z = (at[name] for name in SECOND_ACCELERATION)
 
     def weight(n, parameters):
-        share = unit * (half - half * parameters[phase][n])
+        share = unit * (half - half * sharp(n, parameters))
         return share * parameters[x], share * parameters[y], share * parameters[z]
 
     return jit(weight)
 
 
 WEIGHT = Operator("two-fluid-weight", _weight, _weight_node, named(PHASE, *SECOND_ACCELERATION))
-"""A body force on the second fluid alone, by its share of a node."""
+"""A body force on the second fluid alone, by its share of a voxel that a sharp interface cuts."""
 
 
 FLUIDITY = ("fluidity_first", "fluidity_second")
@@ -65,18 +78,16 @@ FLUIDITY = ("fluidity_first", "fluidity_second")
 
 
 def _mixed(omega, stress, n, parameters):
-    phase = np.clip(parameters[PHASE][n] / HALF_VOXEL, -1.0, 1.0)
-    first, second = (parameters[name] for name in FLUIDITY)
-    return 1.0 / (0.5 + 1.0 / ((1.0 + phase) * first + (1.0 - phase) * second))
+    shown, (first, second) = _sharp(n, parameters), (parameters[name] for name in FLUIDITY)
+    return 1.0 / (0.5 + 1.0 / ((1.0 + shown) * first + (1.0 - shown) * second))
 
 
 def _mixed_node(precision, jit, at):
-    real, phase = precision.real, at[PHASE]
-    one, half, per_phase = real(1), real(0.5), real(1.0 / HALF_VOXEL)
+    one, half, sharp = precision.real(1), precision.real(0.5), _sharp_node(precision, jit, at)
     first, second = (at[name] for name in FLUIDITY)
 
     def rate(omega, stress, n, parameters):
-        shown = min(max(per_phase * parameters[phase][n], -one), one)
+        shown = sharp(n, parameters)
         fluidity = (one + shown) * parameters[first] + (one - shown) * parameters[second]
         return one / (half + one / fluidity)
 

@@ -196,11 +196,13 @@ class TwoFluidSeries(SeriesObserver):
         return lengths >= LONG or self._moved_share() <= min(AT_REST * within, OF_FLOW * lengths)
 
     def _moved_share(self) -> float:
-        """Share of the rock whose fluid has changed since a look in the second quarter of the run; NaN of none."""
+        """Share of the rock whose fluid has changed since a look in the second quarter of the run, or since one behind
+        it, if that is more: what goes round a periodic box comes back to where it was; NaN of none."""
         if len(self._earlier) < 2:
             return np.nan
-        was_second = np.unpackbits(self._earlier[0], count=self._is_second.size).astype(bool)
-        return float(np.mean((was_second != self._is_second)[nodes_in_rock(self._view)]))
+        rock, now = nodes_in_rock(self._view), self._is_second
+        before = (np.unpackbits(each, count=now.size).astype(bool) for each in self._earlier)
+        return max(float(np.mean((was_second != now)[rock])) for was_second in before)
 
     def state(self) -> dict | None:
         """Phase of all nodes, eight nodes a byte."""

@@ -118,6 +118,7 @@ class TwoFluid(Physics):
     cut_field = volume_fraction = SHARE_FIELD
     is_full = True
     becomes_steady = follows_darcy = False
+    lacks_at_walls = "the pull of the interface along the lines where it meets them"
     imposes = frozenset({"second_fluid"})
     cpu_ns = 220.0  # one core of an EPYC, single precision; 190 in double
 

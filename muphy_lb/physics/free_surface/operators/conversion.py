@@ -42,7 +42,7 @@ _ENTERS, _LEAVES = INTERFACE | FILLED | NEEDED, INTERFACE | EMPTIED | NEEDED
 
 
 def _vanishes(cell):
-    """Whether a cell becomes gas, of integers or arrays of them."""
+    """Whether a cell has no liquid left, of integers or arrays of them: it becomes gas, unless it is ``DRAINED``."""
     return (cell & (EMPTIED | NEEDED)) == EMPTIED
 
 
@@ -73,14 +73,14 @@ def _is_giving(cell):
 
 def _is_taking(cell):
     """Whether a cell is interface after the step."""
-    return (cell & (WETTED | BARED) != 0) | ((cell & INTERFACE != 0) & ~_is_giving(cell))
+    return (cell & (INTERFACE | WETTED | BARED) != 0) & ~_is_giving(cell)
 
 
 def _mark(neighbours, n, lattice, parameters):
     """Filled cells wet the gas beside them; emptied ones are needed beside filled ones, and else bare the liquid."""
     cell = parameters[CELL]
     own, has_filled = cell[n], _fills(cell[neighbours]).any(axis=0)
-    own = np.where((own & EMPTIED != 0) & has_filled, own | NEEDED, own)
+    own = np.where(_vanishes(own) & has_filled, INTERFACE | EMPTIED | NEEDED, own)
     cell[n] = own
     _wet(cell, neighbours[:, _fills(own)])
     _bare(cell, neighbours[:, _vanishes(own)])
@@ -353,7 +353,7 @@ def _gives_node(jit):
 def _takes_node(jit):
     """The same as ``_is_taking``, of one cell."""
     gives = jit(_gives_node(jit))
-    return lambda cell: cell & (WETTED | BARED) != 0 or (cell & INTERFACE != 0 and not gives(cell))
+    return lambda cell: cell & (INTERFACE | WETTED | BARED) != 0 and not gives(cell)
 
 
 def _take(f, neighbours, n, lattice, parameters):
@@ -399,31 +399,36 @@ TAKE = Operator("take", _take, _take_node, named(CELL, MASS, FILL))
 
 def _turn(n, lattice, parameters):
     """Cells become what they turn into, liquid ones shores, which have wetted cells beside them; new interface is
-    supported."""
-    cell, support = parameters[CELL], parameters[SUPPORT]
+    supported, drained one empty."""
+    cell, support, fill = parameters[CELL], parameters[SUPPORT], parameters[FILL]
     own = cell[n]
+    vanishes, is_bared = _vanishes(own), own & BARED != 0
     support[n] = np.where(own & (WETTED | BARED), SUPPORTED, support[n])
-    cell[n] = np.where(_fills(own) | _is_full(own), SHORE, np.where(_vanishes(own), GAS, INTERFACE))
+    fill[n] = np.where(vanishes & is_bared, 0.0, fill[n])
+    cell[n] = np.where(_fills(own) | _is_full(own), SHORE, np.where(vanishes & ~is_bared, GAS, INTERFACE))
 
 
 def _turn_node(lattice, precision, jit, at):
     cell, support, vanishes, fills, is_full = at[CELL], at[SUPPORT], jit(_vanishes), jit(_fills), jit(_is_full)
+    fill, zero = at[FILL], precision.real(0)
 
     def turn(n, parameters):
         own = parameters[cell][n]
         if fills(own) or is_full(own):
             parameters[cell][n] = SHORE
-        elif vanishes(own):
-            parameters[cell][n] = GAS
-        else:
+        elif not vanishes(own):
             parameters[cell][n] = INTERFACE
+        elif own & BARED:
+            parameters[cell][n], parameters[fill][n] = INTERFACE, zero
+        else:
+            parameters[cell][n] = GAS
         if own & (WETTED | BARED):
             parameters[support][n] = SUPPORTED
 
     return jit(turn)
 
 
-TURN = Operator("turn", _turn, _turn_node, named(CELL, SUPPORT))
+TURN = Operator("turn", _turn, _turn_node, named(CELL, SUPPORT, FILL))
 
 
 def _inherit(neighbours, n, lattice, parameters):

@@ -1,5 +1,5 @@
 """Decision of an interface cell in a step: it turns if it is overfilled or overdrawn, a pocket of gas in it yields, and
-a stray one beside an opening stops."""
+a stray one beside an opening stops. An overdrawn one beside an opening is drained: it stays interface."""
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from muphy_lb.operators.operator import constants
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.free_surface.cells import (
     CELL,
+    DRAINED,
     EMPTIED,
     FILL,
     FILLED,
@@ -41,9 +42,9 @@ def decided(mass, density, beside, is_alone_and_fast, hysteresis):
     is_alone, is_fast = is_alone_and_fast
     has_gas, is_open = (beside & (FLUID | WALL) == 0).any(axis=0), (beside == OPENING).any(axis=0)
     filled = (mass > (1.0 + hysteresis) * density) | (~has_gas & (mass > (1.0 - hysteresis) * density))
-    is_lost = (mass < ALONE * density) | is_fast
-    emptied = ~is_open & ((mass < -hysteresis * density) | (is_alone & is_lost))
-    return INTERFACE | np.where(filled, FILLED, np.where(emptied, EMPTIED, 0))
+    overdrawn, is_lost = mass < -hysteresis * density, (mass < ALONE * density) | is_fast
+    emptied = np.where(overdrawn | (is_alone & is_lost & ~is_open), np.where(is_open, DRAINED, EMPTIED), 0)
+    return INTERFACE | np.where(filled, FILLED, emptied)
 
 
 def loosened(decided, beside, neighbours, n, lattice, parameters):
@@ -103,7 +104,9 @@ def outcome_node(lattice, precision, jit, hysteresis):
             changed |= 1
         if held > over * density or (gas == 0 and held > almost * density):
             return INTERFACE | FILLED, changed
-        if n_open == 0 and (held < drained * density or is_stray or (n_liquid == 0 and held < hardly * density)):
+        if held < drained * density:
+            return INTERFACE | (DRAINED if n_open > 0 else EMPTIED), changed
+        if n_open == 0 and (is_stray or (n_liquid == 0 and held < hardly * density)):
             return INTERFACE | EMPTIED, changed
         return INTERFACE, changed
 
