@@ -12,17 +12,14 @@ Two intervals, because sound can make a flow stand still for a moment. A slow mo
 off by about t_s / T_c times the change: choose T_c near the slowest time of the flow (L^2 / viscosity for a pore or a
 gap of width L, L / velocity for a vessel), and the tolerance is close to the error.
 
-Where outlets have networks, the pressures of openings are looked at beside the flow rates: an inlet that imposes its
-flow lets these stand still while a compliance is being filled.
-
-Without T_c the flow rates of openings, and these pressures, must also have no more than the tolerance still to come;
-with it the mean velocity of a rock, whose widest fracture may be slower than any T_c chosen from a mean pore.
-In creeping flow through a
-narrow vessel of radius R and length L the pressure does not travel as sound but spreads by diffusion, with the
-coefficient cs^2 R^2 / (8 nu), which takes far longer than an interval. The change to come follows from the last two
-changes d' and d of a quantity, each over T or, as sound hides what looks close to each other show, half of T_c: if they
-shrink by the same factor r = d / d', as those of the slowest mode do, it is d (r + r^2 + ...) = d r / (1 - r) (Aitken's
-extrapolation).
+Where outlets have networks, the pressures of openings are watched beside the flow rates: an inlet that imposes its flow
+keeps these while a compliance is being filled. Without T_c flow rates, and these pressures, must also have no more than
+the tolerance still to come; with it the mean velocity of a rock, whose widest fracture may be slower than any T_c chosen
+from a mean pore. In creeping flow through a narrow vessel of radius R and length L the pressure does not travel as sound
+but spreads by diffusion, with the coefficient cs^2 R^2 / (8 nu), which takes far longer than an interval. The change to
+come follows from the last two changes d' and d of a quantity, each over T or, as sound hides what looks close to each
+other show, half of T_c: if they shrink by the same factor r = d / d', as those of the slowest mode do, it is
+d (r + r^2 + ...) = d r / (1 - r) (Aitken's extrapolation).
 
 Sums run in an order, or in integers, that the number of ranks does not touch, so every run stops at the same step.
 
@@ -196,8 +193,7 @@ class SteadyWatch:
         return self.is_steady
 
     def _extrapolate(self) -> None:
-        """Estimate the remaining changes of all quantities, relative to the largest of a group, if they continue as
-        they did."""
+        """Estimate the remaining changes of all quantities, over the largest of a group, if they continue as before."""
         apart = max(1, (len(self._looks) - 1) // 2)
         last, middle, first = [*list(self._looks)[::-apart], {}][:3]
         for group, values in last.items():
@@ -213,9 +209,8 @@ class SteadyWatch:
 
     def record(self) -> dict:
         """The values that a checkpoint must keep."""
-        changes = [change if change < inf else None for change in (self.change, self._change_before)]
-        to_come = self.to_come if self.to_come < inf else None
-        return {"looks": list(self._looks), "changes": changes, "to_come": to_come}
+        known = [each if each < inf else None for each in (self.change, self._change_before, self.to_come)]
+        return {"looks": list(self._looks), "changes": known[:2], "to_come": known[2]}
 
     def restore(self, record: dict) -> None:
         """Continue from a checkpoint's record."""
@@ -268,8 +263,7 @@ class Criterion(Observer):
 
     @property
     def _has_risen(self) -> bool:
-        """Whether openings and walls impose in full what is given: a flow that follows a slow start is not at its
-        end."""
+        """Whether openings and walls impose in full what is given."""
         return self._view.step_number >= self._view.rises_until
 
     def _append(self, **values: float) -> None:
@@ -458,8 +452,7 @@ class Beats:
         return kept | {"every": self._every, "period": self.period}
 
     def restore(self, record: Mapping) -> None:
-        """Continue from a record; begin again if samples were taken at other intervals, or beats were longer or
-        shorter."""
+        """Continue from a record; begin again if the intervals of samples, or the lengths of beats, differ."""
         if (record["every"], record["period"]) == (self._every, self.period):
             self._samples.extend((step, list(values)) for step, values in record["samples"])
             changes = [inf if change is None else change for change in record["changes"]]
