@@ -14,12 +14,12 @@ gap of width L, L / velocity for a vessel), and the tolerance is close to the er
 
 Where outlets have networks, the pressures of openings are watched beside the flow rates: an inlet that imposes its flow
 keeps these while a compliance is being filled. Without T_c flow rates, and these pressures, must also have no more than
-the tolerance still to come; with it the mean velocity of a rock, whose widest fracture may be slower than any T_c chosen
-from a mean pore. In creeping flow through a narrow vessel of radius R and length L the pressure does not travel as sound
-but spreads by diffusion, with the coefficient cs^2 R^2 / (8 nu), which takes far longer than an interval. The change to
-come follows from the last two changes d' and d of a quantity, each over T or, as sound hides what looks close to each
-other show, half of T_c: if they shrink by the same factor r = d / d', as those of the slowest mode do, it is
-d (r + r^2 + ...) = d r / (1 - r) (Aitken's extrapolation).
+the tolerance still to come; with it the mean velocity of a rock, whose widest fracture may be slower than any T_c
+chosen from a mean pore. In creeping flow through a narrow vessel of radius R and length L the pressure does not travel
+as sound but spreads by diffusion, with the coefficient cs^2 R^2 / (8 nu), which takes far longer than an interval. The
+change to come follows from the last two changes d' and d of a quantity, each over T or, because of sound, half of T_c:
+if they shrink by the same factor r = d / d', as those of the slowest mode do, it is d r / (1 - r) (Aitken's
+extrapolation).
 
 Sums run in an order, or in integers, that the number of ranks does not touch, so every run stops at the same step.
 
@@ -81,8 +81,7 @@ def groups_of_openings(states: Mapping[str, OpeningState]) -> dict[str, dict[str
 
 
 def refuse_to_watch_nothing(case: Case, header: GeometryHeader) -> None:
-    """A steady-state criterion that can never fire must not be asked for. Raises InputError: nothing of what it shall
-    look at is there."""
+    """Raises InputError: nothing of what a steady-state criterion shall watch is there, so that it would never fire."""
     there = {"mean_speed", "permeability"}
     there |= {"flow_rates"} if header.openings else set()
     there |= {"forces"} if header.walls else set()
@@ -187,9 +186,8 @@ class SteadyWatch:
             self.change = self._intervals * max(_relative_changes(last, groups), default=inf)
             self._extrapolate()
         if last and self._extrapolated:
-            counting = (self._extrapolated, PRESSURES)
-            rests = (rest for group in counting for rest in self.to_come_of.get(group, {}).values())
-            self.to_come = max(rests, default=0.0)
+            counting = (self.to_come_of.get(group, {}) for group in (self._extrapolated, PRESSURES))
+            self.to_come = max((rest for rests in counting for rest in rests.values()), default=0.0)
         return self.is_steady
 
     def _extrapolate(self) -> None:

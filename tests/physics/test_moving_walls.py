@@ -109,5 +109,5 @@ def test_half_way_stairs_that_move_too_fast_for_the_viscosity_are_refused(motion
     if motion == "sliding":
         ring(motion, "half-way", viscosity=0.5 * fast)
         return
-    with pytest.raises(InputError, match=r"walls.outer: the Reynolds number .* above 10, .* 'bouzidi'"):
+    with pytest.raises(InputError, match=r"walls.outer: the cell Reynolds number .* above 10, .* 'bouzidi'"):
         ring(motion, "half-way", viscosity=0.5 * fast)
