@@ -93,7 +93,8 @@ def either_node(precision, jit):
 
 PLANAR = 9, 19  # populations of lattices whose diagonal links cross one edge each: the cells of a square see each other
 CLOSED = -1.0  # filling that stands for a wall in squares
-EDGE = 1e-6  # least filling and room of interface cells: 0 and 1 are those of gas and liquid
+EDGE = 1e-6
+"""Least filling, which carries nothing, and room of interface cells: 0 and 1 are those of gas and liquid."""
 FADING = 4.0  # of the share of a square per filling of its emptiest cell; per room of its fullest, by half
 GENTLE, STEEPEST, LEVELLEST = 0.4, 0.5, 0.2
 """Slope S up to which a face is cut by rows, and from which on by columns; least one by which is divided."""
@@ -146,7 +147,7 @@ def even(own, kinds, others, lattice):
     for k in np.flatnonzero(around.diagonal):
         square = np.stack((own, shown[k], *shown[list(around.corners[k])]))
         most, least = square.max(axis=0), square.min(axis=0)
-        soft = np.clip(FADING * least, 0.0, 1.0) * (1.0 - 0.5 * np.clip(FADING - FADING * most, 0.0, 1.0))
+        soft = np.clip(FADING * (least - EDGE), 0.0, 1.0) * (1.0 - 0.5 * np.clip(FADING - FADING * most, 0.0, 1.0))
         found[k] = np.where(most >= 1.0, 1.0, soft)
     for k in np.flatnonzero(np.logical_not(around.diagonal)):
         middle, slope, both, squares = own + shown[k], np.full(own.shape, -1.0), 0.0, 0.0
@@ -161,7 +162,7 @@ def even(own, kinds, others, lattice):
         by_column = np.clip(0.5 * (both + middle) - 1.0, 0.0, 1.0)
         wet = by_row + np.clip((slope - GENTLE) / (STEEPEST - GENTLE), 0.0, 1.0) * (by_column - by_row)
         of_wet, of_squares = 1.0 / (6.0 * lattice.w[k + 1]), 1.0 / (36.0 * lattice.w[k + 1])
-        found[k] = np.minimum(of_wet * wet - of_squares * squares, MOST * middle)
+        found[k] = np.minimum(of_wet * wet - of_squares * squares, MOST * (middle - 2.0 * EDGE))
     return found
 
 
@@ -169,7 +170,8 @@ def even_node(lattice, precision, jit):
     """Node function ``(own, kinds, others)`` of :func:`even`."""
     diagonal, corners, sides, n_across = _around(lattice)
     real, count = precision.real, lattice.q - 1
-    zero, one, closed, most, edge, inside = (real(x) for x in (0, 1, CLOSED, MOST, EDGE, 1.0 - EDGE))
+    zero, one, closed, most = (real(x) for x in (0, 1, CLOSED, MOST))
+    edge, two_edges, inside = (real(x) for x in (EDGE, 2.0 * EDGE, 1.0 - EDGE))
     of_wet, of_squares = real(1.0 / (6.0 * lattice.w[1])), real(n_across / (72.0 * lattice.w[1]))
     square_of, wet_of = _square_node(precision, jit), _wet_node(precision, jit)
 
@@ -201,7 +203,7 @@ def even_node(lattice, precision, jit):
                 squares = (found[sides[k][0][1]] + found[sides[k][0][3]]) + (
                     found[sides[k][1][1]] + found[sides[k][1][3]]
                 )
-                found[k] = min(of_wet * wet - of_squares * squares, most * (own + shown[k]))
+                found[k] = min(of_wet * wet - of_squares * squares, most * (own + shown[k] - two_edges))
         return found
 
     return jit(unroll(shares))
@@ -209,12 +211,12 @@ def even_node(lattice, precision, jit):
 
 def _square_node(precision, jit):
     """Node function of the fillings of an interface cell and of the others of a square -> sigma."""
-    zero, one, half, fading = (precision.real(x) for x in (0, 1, 0.5, FADING))
+    zero, one, half, fading, edge = (precision.real(x) for x in (0, 1, 0.5, FADING, EDGE))
 
     def sigma(own, other, third, fourth):
         most, least = max(max(own, other), max(third, fourth)), min(min(own, other), min(third, fourth))
         room = min(max(fading - fading * most, zero), one)
-        soft = min(max(fading * least, zero), one) * (one - half * room)
+        soft = min(max(fading * (least - edge), zero), one) * (one - half * room)
         return one if most >= one else soft
 
     return jit(sigma)
