@@ -68,15 +68,16 @@ def monitored(view: FlowView) -> dict[str, dict[str, float]] | None:
         measures |= physics.monitored(view)
     groups = {name: measures[name]() for name in measures if name in view.case.run.steady_watch}
     if EXTRAPOLATED in groups and any(condition.feedback for condition in view.conditions):
-        groups |= groups_of_openings(view.openings() or {})
+        groups |= groups_of_openings(view.openings() or {}, view.units.reference_pressure_pa)
     return groups if view.communicator.rank == 0 else None
 
 
-def groups_of_openings(states: Mapping[str, OpeningState]) -> dict[str, dict[str, float]]:
-    """Groups of what is looked at of openings: flow rates and, where outlets have networks, pressures."""
+def groups_of_openings(states: Mapping[str, OpeningState], reference_pa: float) -> dict[str, dict[str, float]]:
+    """Groups of what is looked at of openings: flow rates and, where outlets have networks, pressures above that of
+    reference, since changes are relative to the largest of them."""
     groups = {EXTRAPOLATED: {name: each.flow_rate_m3_s for name, each in states.items()}}
     if any(each.feedback for each in states.values()):
-        groups[PRESSURES] = {name: each.mean_pressure_pa for name, each in states.items()}
+        groups[PRESSURES] = {name: each.mean_pressure_pa - reference_pa for name, each in states.items()}
     return groups
 
 
