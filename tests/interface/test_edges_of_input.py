@@ -13,6 +13,7 @@ from muphy_lb.__main__ import _parse
 from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.base.files.atomic import check_file
 from muphy_lb.boundaries.waveform import read_table
+from muphy_lb.geometry.quantities import column_in_si
 from muphy_lb.output.vtkhdf import find_snapshot
 from muphy_lb.partition.__main__ import main as partition
 from muphy_lb.run.description import describe_case
@@ -164,7 +165,7 @@ def test_a_flow_that_follows_a_slow_start_is_not_called_steady():
     assert quick.run().is_steady and quick.health.max_velocity_m_s > 5.0 * slow.health.max_velocity_m_s
 
 
-@pytest.mark.parametrize("heading", ["time [ms]", "time (ms)", "time_ms", " t_ms "])
+@pytest.mark.parametrize("heading", ["time [ms]", "time (from 0) [ms]", "time (ms)", "time_ms", " t_ms "])
 def test_the_heading_of_a_table_names_its_unit(heading, tmp_path):
     table = tmp_path / "beat.csv"
     table.write_text(f"{heading},factor\n0,1\n400,2\n800,1\n")
@@ -176,6 +177,15 @@ def test_a_table_is_in_seconds_otherwise(heading, tmp_path):
     table = tmp_path / "beat.csv"
     table.write_text(f"{heading},factor\n0,1\n4,2\n")
     assert read_table(table, "waveform.file")[0].tolist() == [0.0, 4.0]
+
+
+def test_the_end_of_a_heading_is_a_unit_or_a_word():
+    """The words are an inch and the speed of light, too."""
+    assert [column_in_si(1.0, each, "m/s") for each in ("v_cm_s", "v_m_s", "velocity_km")] == [0.01, 1.0, 1.0]
+    for heading, unit in (("diameter_in", "m"), ("v_c", "m/s")):
+        with pytest.raises(ValueError, match="for the unit write"):
+            column_in_si(1.0, heading, unit)
+    assert column_in_si(1.0, "diameter [in]", "m") == 0.0254
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,8 @@ def test_a_flow_is_not_steady_while_its_windkessel_is_being_filled(reference_pa,
     del inlet["waveform"], table["run"]["periodic_tolerance"]
     outlet["windkessel"] = outlet["windkessel"] | {"compliance_m3_pa": 20.0 * TAU / RESISTANCE}
     outlet["windkessel"]["distal_pressure_pa"] = reference_pa
-    table |= {"flow": {"reference_pressure_pa": reference_pa}, "openings": [inlet, outlet], "run": table["run"] | {"steady_tolerance": 1e-3}}
+    table["flow"] = {"reference_pressure_pa": reference_pa}
+    table |= {"openings": [inlet, outlet], "run": table["run"] | {"steady_tolerance": 1e-3}}
     reason, summary = execute(tmp_path, table)
     assert reason == "steady" and summary["verdict"] == "sound"
     pressure_pa = summary["openings"]["outlet"]["mean_pressure_pa"] - reference_pa
