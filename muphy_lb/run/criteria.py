@@ -261,9 +261,10 @@ class Criterion(Observer):
         self._view = view
 
     @property
-    def _has_risen(self) -> bool:
-        """Whether openings and walls impose in full what is given."""
-        return self._view.step_number >= self._view.rises_until
+    def _rises_until(self) -> int:
+        """Step before which openings and walls do not impose in full what is given; 0 once they do."""
+        last = self._view.rises_until
+        return last if self._view.step_number < last else 0
 
     def _append(self, **values: float) -> None:
         if self._path is None:
@@ -329,7 +330,7 @@ class SteadyState(Criterion):
         is_steady = self._view.communicator.broadcast(None if groups is None else self.watch.look(groups))
         if groups is not None:
             self.write(groups, self.watch.change)
-        return STEADY if is_steady and self._has_risen else None
+        return STEADY if is_steady and not self._rises_until else None
 
     def write(self, groups: dict[str, dict[str, float]], change: float) -> None:
         """One row: the quantities by group and name, and their largest relative change; on rank 0."""
@@ -339,12 +340,12 @@ class SteadyState(Criterion):
     @property
     def is_satisfied(self) -> bool:
         """Whether the flow is steady."""
-        return self.watch.is_steady and self._has_risen
+        return self.watch.is_steady and not self._rises_until
 
     def steadiness(self) -> Steadiness | None:
         """The last change, and what is wanted."""
         found = self.watch.steadiness
-        return found and replace(found, is_reached=self.is_satisfied)
+        return found and replace(found, is_reached=self.is_satisfied, rises_until=self._rises_until)
 
     def status(self) -> str:
         """The last change, and what is wanted."""
@@ -548,12 +549,12 @@ class Periodicity(Criterion):
     @property
     def is_satisfied(self) -> bool:
         """Whether the last two beats are the same."""
-        return self.beats.change <= self._tolerance and self._has_risen
+        return self.beats.change <= self._tolerance and not self._rises_until
 
     def steadiness(self) -> Steadiness:
         """The change between the last two beats, and what is wanted."""
         change = self.beats.change if self.beats.change < inf else None
-        return Steadiness(self._tolerance, change, self.is_satisfied, PERIODIC)
+        return Steadiness(self._tolerance, change, self.is_satisfied, PERIODIC, rises_until=self._rises_until)
 
     def status(self) -> str:
         """The beats so far and the change between the last two."""

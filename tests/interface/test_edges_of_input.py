@@ -161,7 +161,9 @@ def test_a_flow_that_follows_a_slow_start_is_not_called_steady():
     run = {"steps": 600, "steady_tolerance": 0.01, "steady_interval_steps": 50}
     flow = {key: SECTIONS["age"][key] for key in ("geometry", "openings")}
     slow, quick = (Simulation(smallest(**flow, run=run | {"ramp_steps": n}), progress=False) for n in (100_000, 0))
-    assert not slow.run().is_steady and slow.step_number == 600
+    ended = slow.run()
+    assert not ended.is_steady and slow.step_number == 600
+    assert "openings and walls rise until step 100,000" in ended.objections[0]
     assert quick.run().is_steady and quick.health.max_velocity_m_s > 5.0 * slow.health.max_velocity_m_s
 
 
