@@ -1,6 +1,8 @@
 """Mistakes at the edges: names, numbers and moments that nothing sensible has, on the command line, in cases, from
 Python."""
 
+import errno
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.base.files.atomic import check_file
 from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.geometry.quantities import column_in_si
+from muphy_lb.output.terminal import _TerminalHandler
 from muphy_lb.output.vtkhdf import find_snapshot
 from muphy_lb.partition.__main__ import main as partition
 from muphy_lb.run.description import describe_case
@@ -46,6 +49,16 @@ def test_a_time_far_from_all_snapshots_is_refused(tmp_path):
     assert find_snapshot(tmp_path / "fields.vtkhdf", 25.0).time_s == 20.0
     with pytest.raises(InputError, match="has snapshots from 20 to 20 s, far from 1e.09 s"):
         find_snapshot(tmp_path / "fields.vtkhdf", 1e9)
+
+
+def test_an_output_that_is_busy_stops_no_work(monkeypatch, capsys):
+    def refuse(text):
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(sys.stdout, "write", refuse)
+    handler = _TerminalHandler()
+    handler.handle(logging.makeLogRecord({"msg": "step 1"}))
+    assert "temporarily" in capsys.readouterr().err
 
 
 def test_an_option_without_effect_is_refused(tmp_path, capsys):
