@@ -569,7 +569,10 @@ def test_what_has_moved_is_known_behind_a_restart(tmp_path):
             {"two_fluid": {"second": [{"centre_m": [9.0, 0.0, 0.0], "radius_m": 0.1}]}},
             "no fluid node lies in the region",
         ),
-        ({"two_fluid": {"second_acceleration_m_s2": [0.0, 0.0, 1e-4]}}, "the body force has z component 0.0001"),
+        (
+            {"two_fluid": {"second_acceleration_m_s2": [0.0, 0.0, 1e-4]}},
+            "second_acceleration_m_s2 .* set its z component to 0",
+        ),
         ({"two_fluid": {"initial_file": "a.npy"}}, "has second and initial_file; give one of them"),
         ({"two_fluid": {"second_saturation": 0.3}}, "has second and second_saturation; give one of them"),
         (

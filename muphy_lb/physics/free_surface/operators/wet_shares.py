@@ -93,6 +93,7 @@ def either_node(precision, jit):
 
 PLANAR = 9, 19  # populations of lattices whose diagonal links cross one edge each: the cells of a square see each other
 CLOSED = -1.0  # filling that stands for a wall in squares
+EDGE = 1e-6  # least filling and room of interface cells: 0 and 1 are those of gas and liquid
 FADING = 4.0  # of the share of a square per filling of its emptiest cell; per room of its fullest, by half
 GENTLE, STEEPEST, LEVELLEST = 0.4, 0.5, 0.2
 """Slope S up to which a face is cut by rows, and from which on by columns; least one by which is divided."""
@@ -130,7 +131,7 @@ def _around(lattice) -> Around:
 def _behind(shown, near, far):
     """Fillings of cells, of walls that of the plane through both cells before them: ``near``, and ``far`` on its other
     side. A layer with gas beyond it lies on liquid, one with liquid beyond it on gas."""
-    is_layer = ((far == 0.0) | (far == 1.0)) & (near > 0.0) & (near < 1.0)
+    is_layer = (far == 0.0) | (far == 1.0)
     goes_on = np.where(is_layer, 1.0 - far, np.clip(2.0 * near - far, 0.0, 1.0))
     return np.where(shown == CLOSED, np.where(far < 0.0, near, goes_on), shown)
 
@@ -139,6 +140,7 @@ def even(own, kinds, others, lattice):
     """(Q - 1, m) wet shares of the links to interface cells; see the module. ``own, kinds, others``: fillings (m,) of
     interface cells, kinds and fillings (Q - 1, m) of their neighbours."""
     around = _around(lattice)
+    own, others = np.clip(own, EDGE, 1.0 - EDGE), np.clip(others.astype(float), EDGE, 1.0 - EDGE)
     shown = np.where(kinds & LIQUID, 1.0, np.where(kinds & INTERFACE, others, np.where(kinds & WALL, CLOSED, 0.0)))
     found = np.zeros(shown.shape)
     for k in np.flatnonzero(around.diagonal):
@@ -167,11 +169,12 @@ def even_node(lattice, precision, jit):
     """Node function ``(own, kinds, others)`` of :func:`even`."""
     diagonal, corners, sides, n_across = _around(lattice)
     real, count = precision.real, lattice.q - 1
-    zero, one, closed, most = (real(x) for x in (0, 1, CLOSED, MOST))
+    zero, one, closed, most, edge, inside = (real(x) for x in (0, 1, CLOSED, MOST, EDGE, 1.0 - EDGE))
     of_wet, of_squares = real(1.0 / (6.0 * lattice.w[1])), real(n_across / (72.0 * lattice.w[1]))
     square_of, wet_of = _square_node(precision, jit), _wet_node(precision, jit)
 
     def shares(own, kinds, others):
+        own = min(max(own, edge), inside)
         shown = [zero] * count
         found = [zero] * count
         walls = 0
@@ -180,7 +183,7 @@ def even_node(lattice, precision, jit):
             if kinds[k] & LIQUID:
                 shown[k] = one
             elif kinds[k] & INTERFACE:
-                shown[k] = others[k]
+                shown[k] = min(max(others[k], edge), inside)
             elif kinds[k] & WALL:
                 shown[k] = closed
         for k in range(count):
@@ -226,7 +229,7 @@ def _rows_node(precision, jit):
             return shown
         if far < zero:
             return near
-        if (far == zero or far == one) and near > zero and near < one:
+        if far == zero or far == one:
             return one - far
         return min(max(two * near - far, zero), one)
 
