@@ -90,7 +90,7 @@ def column_in_si(column, heading: str, unit: str):
 
 
 def _unit_names(heading: str) -> list[str]:
-    """What may be the unit in a heading: what stands in round brackets, else its last words behind underscores."""
+    """Possible units in a heading: text in round brackets, else its last words behind underscores."""
     words = heading.split("_")
     ends = (sign.join(words[-n:]) for n in (3, 2, 1) if n < len(words) for sign in "/*")
     return re.findall(r"\(([^()]+)\)", heading) or list(ends)
