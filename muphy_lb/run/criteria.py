@@ -73,8 +73,7 @@ def monitored(view: FlowView) -> dict[str, dict[str, float]] | None:
 
 
 def groups_of_openings(states: Mapping[str, OpeningState], reference_pa: float) -> dict[str, dict[str, float]]:
-    """Groups of what is looked at of openings: flow rates and, where outlets have networks, pressures above that of
-    reference, since changes are relative to the largest of them."""
+    """Groups of flow rates of openings and, where outlets have networks, of pressures above that of reference."""
     groups = {EXTRAPOLATED: {name: each.flow_rate_m3_s for name, each in states.items()}}
     if any(each.feedback for each in states.values()):
         groups[PRESSURES] = {name: each.mean_pressure_pa - reference_pa for name, each in states.items()}
@@ -263,8 +262,7 @@ class Criterion(Observer):
     @property
     def _rises_until(self) -> int:
         """Step before which openings and walls do not impose in full what is given; 0 once they do."""
-        last = self._view.rises_until
-        return last if self._view.step_number < last else 0
+        return self._view.rises_until if self._view.step_number < self._view.rises_until else 0
 
     def _append(self, **values: float) -> None:
         if self._path is None:
