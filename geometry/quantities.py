@@ -73,17 +73,23 @@ def difference_in_si(text: str, unit: str) -> float:
 
 def column_in_si(column, heading: str, unit: str):
     """A column of a table, an array, in SI. Its heading may name the unit in square brackets, ``time [ms]``; what
-    stands in round ones or behind an underscore, ``time (ms)``, ``time_ms``, counts if it is such a unit. ValueError as
-    of :func:`in_si`."""
-    if (named := re.search(r"\[(.+)\]|\((.+)\)|_([^_]+)$", heading.strip())) is None:
-        return column
-    try:
-        zero, one = (in_si(f"{number} {named[1] or named[2] or named[3]}", unit) for number in (0, 1))
-    except ValueError:
-        if named[1]:
-            raise
-        return column
-    return zero + (one - zero) * column
+    stands in round ones or at its end, ``time (ms)``, ``time_ms``, ``time/ms``, ``velocity_cm_s``, counts if it is such
+    a unit. ValueError as of :func:`in_si`, and for one or two letters at the end, such as ``_in``, that are a unit, but
+    no decimal multiple of that in SI, and may be a part of the name."""
+    square, round_ones = (re.findall(pattern, heading) for pattern in (r"\[([^][]+)\]", r"\(([^()]+)\)"))
+    words = re.split(r"[_\s/]+", heading.strip())
+    ends = [sign.join(words[-n:]) for n in (3, 2, 1) if n < len(words) for sign in "/*"]
+    for name in square[-1:] or round_ones or ends:
+        try:
+            zero, one = (in_si(f"{number} {name}", unit) for number in (0, 1))
+        except ValueError:
+            if square:
+                raise
+            continue
+        if len(name) < 3 and not (square or round_ones or math.log10(one - zero).is_integer()):
+            raise ValueError(f"ends in {name!r}, {one:g} {unit} or a word: for the unit write [{name}], else rename it")
+        return zero + (one - zero) * column
+    return column
 
 
 def number_in_si(text: str, unit: str) -> float:

@@ -187,7 +187,7 @@ def _problem(rows: np.ndarray, count: int) -> str:
 
 def _line(path: Path, number: int) -> str:
     """Line of a text by its number, counted from 0."""
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
         for _ in range(number):
             file.readline(MAX_BYTES)
         return file.readline(MAX_BYTES).strip()

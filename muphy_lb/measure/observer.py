@@ -40,11 +40,13 @@ class Steadiness:
     is_reached: bool  #: whether the criterion is met
     word: str = "steady"  #: what the flow is then: steady or periodic
     to_come: float | None = None  #: change still to come, where it is known and counts
+    rises_until: int = 0  #: step up to which openings and walls still rise; 0 once they have
 
     def __str__(self):
         change = "not yet known" if self.change is None else f"{self.change:.2e}"
         rest = f", {self.to_come:.2e} to come" if (self.to_come or 0.0) > self.tolerance else ""
-        return f"last change {change}{rest}, asked for {self.tolerance:.2g}"
+        rises = f"; openings and walls rise until step {self.rises_until:,}" if self.rises_until else ""
+        return f"last change {change}{rest}, asked for {self.tolerance:.2g}{rises}"
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ class _TerminalHandler(logging.StreamHandler):
 
     def handleError(self, record):
         error = sys.exc_info()[1]
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and error.errno in READ_NO_MORE + FULL:
             silence(error)
         else:
             super().handleError(record)

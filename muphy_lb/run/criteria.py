@@ -68,15 +68,15 @@ def monitored(view: FlowView) -> dict[str, dict[str, float]] | None:
         measures |= physics.monitored(view)
     groups = {name: measures[name]() for name in measures if name in view.case.run.steady_watch}
     if EXTRAPOLATED in groups and any(condition.feedback for condition in view.conditions):
-        groups |= groups_of_openings(view.openings() or {})
+        groups |= groups_of_openings(view.openings() or {}, view.units.reference_pressure_pa)
     return groups if view.communicator.rank == 0 else None
 
 
-def groups_of_openings(states: Mapping[str, OpeningState]) -> dict[str, dict[str, float]]:
-    """Groups of what is looked at of openings: flow rates and, where outlets have networks, pressures."""
+def groups_of_openings(states: Mapping[str, OpeningState], reference_pa: float) -> dict[str, dict[str, float]]:
+    """Groups of flow rates of openings and, where outlets have networks, of pressures above that of reference."""
     groups = {EXTRAPOLATED: {name: each.flow_rate_m3_s for name, each in states.items()}}
     if any(each.feedback for each in states.values()):
-        groups[PRESSURES] = {name: each.mean_pressure_pa for name, each in states.items()}
+        groups[PRESSURES] = {name: each.mean_pressure_pa - reference_pa for name, each in states.items()}
     return groups
 
 
@@ -260,9 +260,9 @@ class Criterion(Observer):
         self._view = view
 
     @property
-    def _has_risen(self) -> bool:
-        """Whether openings and walls impose in full what is given."""
-        return self._view.step_number >= self._view.rises_until
+    def _rises_until(self) -> int:
+        """Step before which openings and walls do not impose in full what is given; 0 once they do."""
+        return self._view.rises_until if self._view.step_number < self._view.rises_until else 0
 
     def _append(self, **values: float) -> None:
         if self._path is None:
@@ -328,7 +328,7 @@ class SteadyState(Criterion):
         is_steady = self._view.communicator.broadcast(None if groups is None else self.watch.look(groups))
         if groups is not None:
             self.write(groups, self.watch.change)
-        return STEADY if is_steady and self._has_risen else None
+        return STEADY if is_steady and not self._rises_until else None
 
     def write(self, groups: dict[str, dict[str, float]], change: float) -> None:
         """One row: the quantities by group and name, and their largest relative change; on rank 0."""
@@ -338,12 +338,12 @@ class SteadyState(Criterion):
     @property
     def is_satisfied(self) -> bool:
         """Whether the flow is steady."""
-        return self.watch.is_steady and self._has_risen
+        return self.watch.is_steady and not self._rises_until
 
     def steadiness(self) -> Steadiness | None:
         """The last change, and what is wanted."""
         found = self.watch.steadiness
-        return found and replace(found, is_reached=self.is_satisfied)
+        return found and replace(found, is_reached=self.is_satisfied, rises_until=self._rises_until)
 
     def status(self) -> str:
         """The last change, and what is wanted."""
@@ -547,12 +547,12 @@ class Periodicity(Criterion):
     @property
     def is_satisfied(self) -> bool:
         """Whether the last two beats are the same."""
-        return self.beats.change <= self._tolerance and self._has_risen
+        return self.beats.change <= self._tolerance and not self._rises_until
 
     def steadiness(self) -> Steadiness:
         """The change between the last two beats, and what is wanted."""
         change = self.beats.change if self.beats.change < inf else None
-        return Steadiness(self._tolerance, change, self.is_satisfied, PERIODIC)
+        return Steadiness(self._tolerance, change, self.is_satisfied, PERIODIC, rises_until=self._rises_until)
 
     def status(self) -> str:
         """The beats so far and the change between the last two."""

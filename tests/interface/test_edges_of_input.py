@@ -1,6 +1,8 @@
 """Mistakes at the edges: names, numbers and moments that nothing sensible has, on the command line, in cases, from
 Python."""
 
+import errno
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,8 @@ from muphy_lb.__main__ import _parse
 from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.base.files.atomic import check_file
 from muphy_lb.boundaries.waveform import read_table
+from muphy_lb.geometry.quantities import column_in_si
+from muphy_lb.output.terminal import _TerminalHandler
 from muphy_lb.output.vtkhdf import find_snapshot
 from muphy_lb.partition.__main__ import main as partition
 from muphy_lb.run.description import describe_case
@@ -45,6 +49,16 @@ def test_a_time_far_from_all_snapshots_is_refused(tmp_path):
     assert find_snapshot(tmp_path / "fields.vtkhdf", 25.0).time_s == 20.0
     with pytest.raises(InputError, match="has snapshots from 20 to 20 s, far from 1e.09 s"):
         find_snapshot(tmp_path / "fields.vtkhdf", 1e9)
+
+
+def test_an_output_that_is_busy_stops_no_work(monkeypatch, capsys):
+    def refuse(text):
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(sys.stdout, "write", refuse)
+    handler = _TerminalHandler()
+    handler.handle(logging.makeLogRecord({"msg": "step 1"}))
+    assert "temporarily" in capsys.readouterr().err
 
 
 def test_an_option_without_effect_is_refused(tmp_path, capsys):
@@ -160,11 +174,13 @@ def test_a_flow_that_follows_a_slow_start_is_not_called_steady():
     run = {"steps": 600, "steady_tolerance": 0.01, "steady_interval_steps": 50}
     flow = {key: SECTIONS["age"][key] for key in ("geometry", "openings")}
     slow, quick = (Simulation(smallest(**flow, run=run | {"ramp_steps": n}), progress=False) for n in (100_000, 0))
-    assert not slow.run().is_steady and slow.step_number == 600
+    ended = slow.run()
+    assert not ended.is_steady and slow.step_number == 600
+    assert "openings and walls rise until step 100,000" in ended.objections[0]
     assert quick.run().is_steady and quick.health.max_velocity_m_s > 5.0 * slow.health.max_velocity_m_s
 
 
-@pytest.mark.parametrize("heading", ["time [ms]", "time (ms)", "time_ms", " t_ms "])
+@pytest.mark.parametrize("heading", ["time [ms]", "time (from 0) [ms]", "time (ms)", "time_ms", " t/ms "])
 def test_the_heading_of_a_table_names_its_unit(heading, tmp_path):
     table = tmp_path / "beat.csv"
     table.write_text(f"{heading},factor\n0,1\n400,2\n800,1\n")
@@ -178,12 +194,22 @@ def test_a_table_is_in_seconds_otherwise(heading, tmp_path):
     assert read_table(table, "waveform.file")[0].tolist() == [0.0, 4.0]
 
 
+def test_the_end_of_a_heading_is_a_unit_or_a_word():
+    """The words are an inch and the speed of light, too."""
+    assert [column_in_si(1.0, each, "m/s") for each in ("v_cm_s", "v cm/s", "v_km")] == [0.01, 0.01, 1.0]
+    for heading, unit in (("diameter_in", "m"), ("v_c", "m/s")):
+        with pytest.raises(ValueError, match="for the unit write"):
+            column_in_si(1.0, heading, unit)
+    assert column_in_si(1.0, "diameter [in]", "m") == 0.0254
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("time [mm],f\n0,1\n1,1\n", "the heading 'time .mm.' has the unit 'mm'"),
         ("t,f\n0,1\n9,1\n5,1\n", "has 5 behind 9 in row 3"),
         ("t,f\n0,1\n9,nan\n", "has nan in row 2"),
+        ("\ufeff0,1\n9,1\n", "numbers and no headings"),
         ("t\tf\n0\t1\n9\t1\n", "columns must be divided by commas"),
         ("t,f\n0,1\n9\n", r"the number of columns changed from 2 to 1 at row 2\);"),
     ],

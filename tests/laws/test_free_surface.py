@@ -11,8 +11,20 @@ from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import PRESSURE, VELOCITY
 from muphy_lb.physics.free_surface import capillarity
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION, curvature, plane_distance, turned
-from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS, is_liquid
+from muphy_lb.physics.free_surface.cells import (
+    CELL,
+    FILL,
+    GAS,
+    INTERFACE,
+    LIQUID,
+    MASS,
+    OPENING,
+    SHORE,
+    WALL,
+    is_liquid,
+)
 from muphy_lb.physics.free_surface.cut import cut_means
+from muphy_lb.physics.free_surface.operators import wet_shares
 from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, LevelRegion, sphere_region
 from muphy_lb.validation.case import Settings
 from muphy_lb.validation.free_surface.drops import by_rayleigh, drop
@@ -253,6 +265,32 @@ def test_the_pressure_of_a_drop_at_rest_does_not_ring():
         simulation.step(203)
         pressure.append((simulation.density()[inside] - 1.0).mean() * radius / (3.0 * tension))
     assert np.mean(pressure) == pytest.approx(1.0, abs=0.02) and np.std(pressure) < 0.06
+
+
+@pytest.mark.parametrize("precision", KEPT, ids=lambda precision: precision.name)
+@pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
+def test_even_shares_are_equal_from_both_ends_of_a_link(lattice, precision):
+    """To the last bit, or the mass would not be kept: beside walls, openings, liquid and gas, also of cells that are
+    full or empty."""
+    random, shape = np.random.default_rng(3), (1, 12, 12) if lattice is D2Q9 else (6, 6, 6)
+    size = np.prod(shape)
+    cell = random.choice([INTERFACE] * 5 + [WALL, OPENING, LIQUID, SHORE, GAS], size).astype(np.uint8)
+    fill = np.where(random.random(size) < 0.3, random.choice([0.0, 1.0, 1e-9, 0.5], size), random.random(size))
+    fill, places = fill.astype(precision.real), np.indices(shape)[::-1].reshape(3, -1).T
+    beside = ((places + lattice.c[1:, None].astype(int)) % shape[::-1]).T
+    neighbours = np.ravel_multi_index(tuple(beside[::-1]), shape).T
+    surface = np.flatnonzero(cell == INTERFACE)
+    shares, around = np.full((lattice.q - 1, size), np.nan), neighbours[:, surface]
+    of_nodes = shares.copy()
+    shares[:, surface] = wet_shares.even(fill[surface], cell[around], fill[around], lattice)
+    of_node = wet_shares.even_node(lattice, precision, lambda function: function)
+    found = [of_node(fill[n], cell[neighbours[:, n]], fill[neighbours[:, n]]) for n in surface]
+    of_nodes[:, surface] = np.transpose(found)
+    for k, back in enumerate(lattice.opposite[1:] - 1):
+        ends = surface[cell[neighbours[k, surface]] == INTERFACE]
+        for each in (shares, of_nodes):
+            assert np.array_equal(each[k, ends], each[back, neighbours[k, ends]])
+        assert np.abs(shares[k, ends] - of_nodes[k, ends]).max() < {FP64: 1e-12, FP32: 1e-5}[precision]
 
 
 def test_a_plane_cuts_off_the_share_that_it_was_made_for():

@@ -14,6 +14,7 @@ from muphy_lb.physics.free_surface.cells import (
     BARED,
     BUBBLE,
     CELL,
+    DRAINED,
     EMPTIED,
     FILL,
     GAS,
@@ -144,10 +145,12 @@ def test_the_gas_of_regions_that_are_filled_is_counted():
 
 @pytest.mark.parametrize("is_specified", [True, False])
 def test_liquid_that_is_bared_belongs_to_the_gas_that_vanishes_beside_it_or_else_to_that_of_its_column(is_specified):
-    """At a contact angle the plane of a column may leave liquid beside which no cell vanishes."""
+    """At a contact angle the plane of a column may leave liquid beside which no cell vanishes. A drained cell keeps its
+    gas, which its neighbours read."""
     cell, found = np.full(9, LIQUID, np.uint8), []
-    cell[0], cell[5] = SHORE | BARED, INTERFACE | EMPTIED | NEEDED
-    for _ in range(2):
+    cell[5] = INTERFACE | EMPTIED | NEEDED
+    for own in (SHORE | BARED, SHORE | BARED, INTERFACE | DRAINED):
+        cell[0] = own
         bubble, neighbours = np.arange(9), np.arange(1, 9)
         if is_specified:
             INHERIT.reference(neighbours[:, None], np.array([0]), D2Q9, {CELL: cell, BUBBLE: bubble})
@@ -155,7 +158,7 @@ def test_liquid_that_is_bared_belongs_to_the_gas_that_vanishes_beside_it_or_else
             INHERIT.node(D2Q9, FP64, lambda function: function, {CELL: 0, BUBBLE: 1})(neighbours, 0, (cell, bubble))
         found.append(bubble[0])
         cell[7] = INTERFACE | EMPTIED
-    assert found == [5, 7]
+    assert found == [5, 7, 0]
 
 
 def test_shares_add_up_to_what_is_shared():

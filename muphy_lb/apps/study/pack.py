@@ -119,7 +119,8 @@ class Pack:
             for number, (key, survey) in enumerate(self._surveys.items()):
                 names = [opening.name for opening in survey.header.openings]
                 own = {name: states[name_of(name, number)] for name in names}
-                if self._watches[key].look(groups_of_openings(own)):
+                is_steady = self._watches[key].look(groups_of_openings(own, self.solver.units.reference_pressure_pa))
+                if is_steady and self.solver.step_number >= self.solver.rises_until:
                     found.append(key)
         return self._communicator.broadcast(found)
 

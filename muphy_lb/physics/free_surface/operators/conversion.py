@@ -61,6 +61,11 @@ def _is_full(cell):
     return (cell & (LIQUID | BARED)) == LIQUID
 
 
+def _is_bared(cell):
+    """The same: is liquid that becomes interface."""
+    return (cell & (LIQUID | BARED)) == LIQUID | BARED
+
+
 def _is_gas(cell):
     """The same: is gas, and stays so."""
     return cell == GAS
@@ -434,7 +439,7 @@ TURN = Operator("turn", _turn, _turn_node, named(CELL, SUPPORT, FILL))
 def _inherit(neighbours, n, lattice, parameters):
     """Bared cells belong to the gas of the first neighbour that becomes gas, or whose plane leaves them."""
     cell, bubble = parameters[CELL], parameters[BUBBLE]
-    bared = cell[n] & BARED != 0
+    bared = _is_bared(cell[n])
     n, neighbours = n[bared], neighbours[:, bared]
     found = bubble[n]
     for is_meant in (_loses, _vanishes):
@@ -446,9 +451,10 @@ def _inherit(neighbours, n, lattice, parameters):
 def _inherit_node(lattice, precision, jit, at):
     cell, bubble, count = at[CELL], at[BUBBLE], lattice.q - 1
     vanishing, losing = _beside_node(jit, count, _vanishes), _beside_node(jit, count, _loses)
+    is_bared = jit(_is_bared)
 
     def inherit(neighbours, n, parameters):
-        if not parameters[cell][n] & BARED:
+        if not is_bared(parameters[cell][n]):
             return
         chosen = vanishing(parameters[cell], neighbours)
         if chosen == 0:

@@ -141,7 +141,7 @@ def even(own, kinds, others, lattice):
     """(Q - 1, m) wet shares of the links to interface cells; see the module. ``own, kinds, others``: fillings (m,) of
     interface cells, kinds and fillings (Q - 1, m) of their neighbours."""
     around = _around(lattice)
-    own, others = np.clip(own, EDGE, 1.0 - EDGE), np.clip(others.astype(float), EDGE, 1.0 - EDGE)
+    own, others = (np.clip(each.astype(float), EDGE, 1.0 - EDGE) for each in (own, others))
     shown = np.where(kinds & LIQUID, 1.0, np.where(kinds & INTERFACE, others, np.where(kinds & WALL, CLOSED, 0.0)))
     found = np.zeros(shown.shape)
     for k in np.flatnonzero(around.diagonal):

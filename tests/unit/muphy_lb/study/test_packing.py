@@ -93,6 +93,12 @@ def test_members_of_a_pack_have_the_bits_of_each_alone(compute, lattice, outlets
         assert moved.openings() == single.openings()
 
 
+def test_a_member_is_not_steady_while_its_openings_rise():
+    cases = [member(v, 4e-3, ramp_steps=150, steady_tolerance=0.1, steady_time_s=4e-5) for v in (0.02, 0.013)]
+    for ended, _, single in packed(cases):
+        assert ended.reason and single.step_number == ended.step >= 150
+
+
 def test_an_unstable_member_leaves_the_others_as_they_are():
     """Of three that share their outflow, the one that sends nearly all through one branch is too fast there."""
     outlets = [[{"flow_split": {"fraction": share}} for share in (part, 1.0 - part)] for part in (0.5, 0.98, 0.6)]
