@@ -21,7 +21,7 @@ from muphy_lb.engine.particles import Particles
 from muphy_lb.engine.step import StepBinder, StepKind, StepLaunches
 from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.engine.transfers import NodeValues, Probe, Reductions, StateAccess, Totals
-from muphy_lb.model.model import STEP, FieldValue, Model, Where
+from muphy_lb.model.model import STEP, FieldValue, Model, PartlyFilled, Where
 from muphy_lb.operators import MOMENTUM_FIELDS, Operator, joined
 from muphy_lb.operators.initial import initial_populations
 from muphy_lb.parallel.choice import HaloConnector
@@ -472,7 +472,7 @@ def opening_sums(engine: Engine, n_openings: int) -> np.ndarray:
     if filled is None or links.n_links == 0:
         return engine.opening_sums(n_openings)
     flux, deviation = engine.link_fluxes()
-    share, beside = filling(engine, links.node)
+    share, beside = _filling(engine, filled, links.node)
     weight = engine.boundary_links.weights
     deviation = share * deviation + (1.0 - share) * beside
     numbers = np.stack((share * flux, weight * deviation, WEIGHT_SHARE * weight), axis=1)
@@ -501,13 +501,10 @@ def _of_fluid(engine: Engine, exchange: np.ndarray) -> np.ndarray:
     if filled is None or exchange.size == 0:
         return exchange
     links = engine.domain.linkwise.join(engine.domain.in_table)
-    share, beside = filling(engine, links.node)
+    share, beside = _filling(engine, filled, links.node)
     return share * exchange + (1.0 - share) * 2.0 * engine.model.lattice.w[links.q] * beside
 
 
-def filling(engine: Engine, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _filling(engine: Engine, filled: PartlyFilled, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Share of nodes that is fluid, and the density, minus 1, of the pressure of the rest."""
-    filled = engine.model.filled
-    if filled is None:
-        return np.ones(nodes.shape), np.zeros(nodes.shape)
     return filled.at(*(engine.fields.get(name, engine.parity)[nodes] for name in filled.fields))

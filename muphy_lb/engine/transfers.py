@@ -106,6 +106,14 @@ class NodeValues:
         share = self._engine.model.stress_share
         return 1.0 if share is None else share.at(*(self.field(name, parity) for name in share.fields))
 
+    def filling(self, parity: int) -> tuple[np.ndarray, np.ndarray]:
+        """(k,) share of the nodes that is fluid, and (k,) the density, minus 1, of the pressure of the rest
+        (:class:`muphy_lb.model.model.PartlyFilled`)."""
+        filled = self._engine.model.filled
+        if filled is None:
+            return np.ones(self._nodes.size), np.zeros(self._nodes.size)
+        return filled.at(*(self.field(name, parity) for name in filled.fields))
+
     def force(self, parity: int) -> np.ndarray:
         """(3, k) body force per volume, lattice units, in the collision of a step from buffer ``parity``. A share from
         a field that accumulates is always that of the last collision: the step ahead adds up its own between streaming

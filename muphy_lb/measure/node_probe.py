@@ -5,7 +5,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from muphy_lb.engine.engine import Engine, filling
+from muphy_lb.engine.engine import Engine
 from muphy_lb.engine.transfers import NodeMoments, NodeValues, Probe, Remembered
 from muphy_lb.measure.records import NodeState
 
@@ -105,7 +105,7 @@ class _BoundProbe:
         if self._nodes.size:
             populations = self._stored.read(engine.parity).reshape(q_count, -1)
         fields = [self._values.field(name, engine.parity) for name in self._fields]
-        share, beside = filling(engine, self._nodes)
+        share, beside = self._values.filling(engine.parity)
         found = self._in_voxel_order(populations, self._values.force(collided_from), share, beside, *fields)
         if found is None:
             return None

@@ -182,7 +182,7 @@ def _filled(gas_deviation: float, bubbles: Bubbles | None) -> PartlyFilled:
         return share_of_liquid(cell, share), np.full(cell.shape, gas_deviation)
 
     def in_bubbles(cell, share, number):
-        return share_of_liquid(cell, share), gas_deviation + bubbles.table.array[number]
+        return share_of_liquid(cell, share), gas_deviation + bubbles.table.array[number.astype(int)]
 
     if bubbles is None:
         return PartlyFilled((CELL, FILL), of_one_pressure)
