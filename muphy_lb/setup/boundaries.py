@@ -372,7 +372,7 @@ def _tube_impedance(case: Case, nodes: GeometryHeader, frame, units: Units, cs2:
 def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion, ...]:
     """The motion of each labelled wall, in the geometry's order. ``nodes``: the whole geometry, or its datasets in a
     file. Raises InputError: the case names a wall that the geometry does not have, or that no fluid touches, or that
-    would move out of the plane of a two-dimensional flow, or whose motion would change the mass without end."""
+    would turn out of the plane of a two-dimensional flow, or whose motion would change the mass without end."""
     sections = {section.name: section for section in case.walls}
     names = [wall.name for wall in nodes.walls]
     for name in sections:
@@ -382,18 +382,18 @@ def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion,
         if not (nodes.label_number[...] == FIRST_WALL_NUMBER + names.index(name)).any():
             raise InputError(f"walls.{name}: no fluid touches this wall; check its box_m or the label in the image")
     for section in case.walls:
-        _refuse_motion_out_of_plane(section, case.lattice.name)
+        _refuse_turns_out_of_plane(section, case.lattice.name)
         if not nodes.openings:
             _refuse_growing_mass(section, case.lattice)
     return tuple(_motion(sections.get(name), k, nodes, units) for k, name in enumerate(names))
 
 
-def _refuse_motion_out_of_plane(section: WallSection, lattice: str) -> None:
-    (*_, w), (p, q, _) = section.velocity_m_s or STATIONARY, section.rotation_rad_s or STATIONARY
-    if lattice.startswith("D2") and (w or p or q):
+def _refuse_turns_out_of_plane(section: WallSection, lattice: str) -> None:
+    p, q, _ = section.rotation_rad_s or STATIONARY
+    if lattice.startswith("D2") and (p or q):
         raise InputError(
-            f"walls.{section.name}: it moves along z or turns about x or y, but lattice {lattice} is two-dimensional;"
-            " set these components to 0"
+            f"walls.{section.name}: it turns about x or y, but lattice {lattice} is two-dimensional; set these"
+            " components to 0"
         )
 
 

@@ -126,6 +126,9 @@ def test_what_comes_behind_the_end_of_the_run_is_told(physics, more, text):
     assert text in describe_case(case)
 
 
+LOWER = [[-9.0, -9.0, -9.0], [99.0, 0.5, 99.0]]
+
+
 def test_a_bolus_behind_the_end_and_a_wave_of_few_steps_are_told():
     text = describe_case(smallest("species"))
     assert "species.drug.waveform.period_s: a period of 9 s is longer than the run, or has fewer than 20" in text
@@ -139,6 +142,8 @@ def test_a_bolus_behind_the_end_and_a_wave_of_few_steps_are_told():
         ("two_fluid", "two_fluid", {"second_acceleration_m_s2": [0.0, 0.0, -1e-4]}),
         ("thermal", "thermal", {"gravity_m_s2": [0.0, -1.0, 1.0]}),
         ("age", "initial", {"velocity_m_s": [0.0, 0.0, 0.1]}),
+        ("age", "walls", [{"name": "low", "box_m": LOWER, "rotation_rad_s": [0.1, 0.0, 0.0]}]),
+        ("age", "walls", [{"name": "low", "box_m": LOWER, "velocity_m_s": [0.1, 0.0, 0.1]}]),
     ],
 )
 def test_what_points_out_of_a_plane_lattice_is_refused(physics, key, value):
