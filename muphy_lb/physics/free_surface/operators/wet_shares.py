@@ -290,15 +290,18 @@ def _of_both(share, share_node) -> Shares:
     )
 
 
-def _even_or_level(own, kinds, others, lattice):
-    return even(own, kinds, others, lattice) if lattice.q in PLANAR else level(own, others)
+LEVEL, STEEP, EITHER = _of_both(level, level_node), _of_both(steep, steep_node), _of_both(either, either_node)
 
 
-def _even_or_level_node(lattice, precision, jit):
-    if lattice.q in PLANAR:
-        return even_node(lattice, precision, jit), jit(lambda own, share: share)
-    return jit(lambda own, kinds, others: others), level_node(precision, jit)
+def _even(own, kinds, others, lattice):
+    found = even if lattice.q in PLANAR else LEVEL.reference
+    return found(own, kinds, others, lattice)
 
 
-EVEN = Shares(_even_or_level, _even_or_level_node)  #: planes keep their fillings; level layers, where Q is not PLANAR
-STEEP, EITHER = _of_both(steep, steep_node), _of_both(either, either_node)
+def _even_node(lattice, precision, jit):
+    if lattice.q not in PLANAR:
+        return LEVEL.node(lattice, precision, jit)
+    return even_node(lattice, precision, jit), jit(lambda own, share: share)
+
+
+EVEN = Shares(_even, _even_node)  #: by which planes keep their fillings; level ones where Q is not among ``PLANAR``
