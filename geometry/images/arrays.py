@@ -113,8 +113,7 @@ TURNED = 0.5  # score of such an order over that of the given one, below which t
 def likelier_order(values: np.ndarray) -> tuple[int, ...]:
     """The voxel counts of an image that was read from a flat file, in the order in which neighbouring rows and layers
     are similar; as they are, unless another order is far better. An order scores by the difference of values a row, or
-    a layer,
-    apart over that of values aside from there, the larger of both: 1 without any likeness."""
+    a layer, apart over that of values aside from there, the larger of both: 1 without any likeness."""
     shape, size = values.shape, values.size
     orders = sorted(set(permutations(shape)))
     if len(orders) == 1 or min(shape) < FEWEST_LAYERS:

@@ -68,9 +68,7 @@ class OpeningFrame:
     #: through the walls beside it or, if it has none, with its area; 0 along axes that are periodic
     ellipse: np.ndarray
     axis: np.ndarray  #: (3,) middle of the ellipse
-    along: (
-        np.ndarray
-    )  #: (3,) unit vector into the fluid along the vessel, as far as walls determine it; else the normal
+    along: np.ndarray  #: (3,) unit vector into the fluid along the vessel, or the normal where walls do not show it
     centre: np.ndarray  #: (3,) a point of its plane [voxels]
     has_walls: bool = True  #: whether a wall that does not slip is a neighbour of any of its nodes
 

@@ -40,8 +40,8 @@ class Displacement:
     is_second: Callable[[FlowView], np.ndarray]  #: (n,) whether a node of this rank holds more of the second fluid
 
     def with_start(self, case: Case, saturation: float, state: str | None, known_within: float) -> Case:
-        """The case that starts at a saturation of the second fluid, from the state of a field file or again, and ends
-        once the mean flows are known; its field files hold the whole state."""
+        """The case that starts at a saturation of the second fluid, from the state of a field file or from none,
+        and ends once the mean flows are known; its field files hold the whole state."""
         asked = getattr(getattr(case, self.section), self.known_within) or known_within
         begin = dict(zip(self.starts, (saturation, state), strict=False))
         keys = {**dict.fromkeys(self.starts), **begin, self.known_within: asked}

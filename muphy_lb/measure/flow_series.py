@@ -15,7 +15,7 @@ from muphy_lb.parallel import agreed_on_root
 
 OPENING_QUANTITIES = {"flow_rate_m3_s": "flow rate [m3/s]", "pressure_pa": "pressure [Pa]"}
 DEVELOPED_CELL_REYNOLDS = 3.0
-"""cell Reynolds number, with the mean velocity, up to which a developed flow enters through a pressure nearly
+"""Cell Reynolds number, with the mean velocity, up to which a developed flow enters through a pressure nearly
 unchanged: 1 to 2 % of it are lost at 2, up to 8 % at 6."""
 WALL_QUANTITIES = (
     *(f"force_{axis}_n" for axis in "xyz"),

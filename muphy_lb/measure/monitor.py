@@ -35,9 +35,7 @@ class Monitor:
     """Base class of monitors, and one that never looks; every method is called on every rank."""
 
     next_step: float = inf  #: number of the step of the next look, the same on every rank
-    keeps_checkpoints: bool = (
-        False  #: whether the run writes a checkpoint if that is requested, and can continue from one
-    )
+    keeps_checkpoints: bool = False  #: whether the run writes a checkpoint on request, and can continue from one
     told: str = ""  #: outcome of the last requested change, as text
 
     def look(self, status: RunStatus) -> Request:

@@ -1,4 +1,4 @@
-"""Recursive regularisation: populations again from density, velocity and stress, with all moments that a set has.
+"""Recursive regularisation: populations rebuilt from density, velocity and stress, with all moments that a set has.
 
 Regularisation in the frame of the fluid: of the central moments k about the velocity only the stress is retained, with
 1 - omega (:func:`~muphy_lb.operators.central_moments.relaxed_normal_stress`: its normal part); those of higher order

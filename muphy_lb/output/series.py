@@ -28,7 +28,7 @@ class CsvSeries:
     path: str | os.PathLike  #: the file
     #: header; the first is ``"step"``, the others carry their unit in the name (``"mass_flow_kg_s"``)
     columns: Sequence[str]
-    #: None starts the file again; a number keeps the rows of an existing file up to that step. Where some of them are
+    #: None begins a new file; a number keeps the rows of an existing file up to that step. Where some of them are
     #: no rows any more, or there is no header, what was found is kept beside it, as ``NAME.damaged``.
     resume_step: int | None = None
     last_step: int | None = field(default=None, init=False)  #: step of the last row that was kept; None without one

@@ -91,7 +91,7 @@ class GrowingFile:
         case_text: stored in ``/muphy_lb/case``.
         units: unit of each field by name, stored as attribute ``unit``.
         compress: gzip the mesh and the fields.
-        resume_step: None starts the file again; a number keeps the snapshots of an existing file up to that step. A
+        resume_step: None begins a new file; a number keeps the snapshots of an existing file up to that step. A
             file that cannot be read is renamed ``NAME.damaged`` then.
 
     Attributes:

@@ -170,7 +170,7 @@ class Solver(Preparation):
     def impose(self, case: Case) -> None:
         """Take a case that differs from the present one in values of openings, the body force, [run] and [output]
         alone; they hold from the next step on. Where zones, the collision or the force follow from them, the engine is
-        made again. Collective. Raises InputError: the flow would be too fast, or the pressures too large."""
+        rebuilt. Collective. Raises InputError: the flow would be too fast, or the pressures too large."""
         numerics = self._resolve(case)
         conditions = opening_conditions(case, self.header, self.frames, self.units, float(self.lattice.cs2))
         for name, values in [item for physics in self.physics for item in physics.impose(case, self.domain).items()]:

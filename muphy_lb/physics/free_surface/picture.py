@@ -1,4 +1,4 @@
-"""Pictures of the liquid: ``surface.png`` at the end, and ``frames/surface_STEP.png`` while the run runs. They show
+"""Pictures of the liquid: ``surface.png`` at the end, and ``frames/surface_STEP.png`` during the run. They show
 its body, shaded and coloured by the speed, between the outlines of the walls; in two dimensions where it is."""
 
 import os

@@ -4,12 +4,11 @@ The curvature is that of the fillings before the step, and its pressure would ac
 would gain omega^2 / 2, which exceeds the damping of short waves where the surface tension exceeds a few times the
 viscosity. So it is extrapolated by the change in the step before, unless this exceeds ``SUDDEN``: a curvature that
 jumps, where cells of a splash turn, does not continue jumping. A plane that cuts off a corner moves faster than the
-cell
-fills, and the error of the curvature with it: extrapolated in full, that drags the surface, and drops in space lost
-their oscillation 1.3 to 1.45 times too fast. So the change counts in proportion to the mean cross-section of what the
-plane cuts off, up to ``WIDE``, which level layers always have; with a contact angle it counts in full. Where the
-neighbours give only a range of it, at the ends of steep columns along walls, the surface has the density of the
-liquid in the cell, within that range, which the exchange knows.
+cell fills, and the error of the curvature with it: extrapolated in full, that drags the surface, and drops in space
+lost their oscillation 1.3 to 1.45 times too fast. So the change counts in proportion to the mean cross-section of what
+the plane cuts off, up to ``WIDE``, which level layers always have; with a contact angle it counts in full. Where the
+neighbours give only a range of it, at the ends of steep columns along walls, the surface has the density of the liquid
+in the cell, within that range, which the exchange knows.
 
 It is found by a stage of its own: it needs fillings alone, so that more cells than in the exchange are at work at once
 on a GPU.

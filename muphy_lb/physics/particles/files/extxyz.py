@@ -198,7 +198,7 @@ class ExtxyzSeries:
     #: metres in a unit of length of the file; programs of molecular dynamics show lengths near 1 best
     length_unit_m: float = 1.0
     time_unit_s: float = 1.0  #: seconds in a unit of time of the file
-    #: None starts the file again; a number keeps the frames of an existing file up to that step. Where what is cut away
+    #: None begins a new file; a number keeps the frames of an existing file up to that step. Where what is cut away
     #: cannot be read, the file as it was found is kept beside it, as ``NAME.damaged``.
     resume_step: int | None = None
     #: (2, 3) lowest and highest corner of the box [m], which other programs show as the cell; None for none

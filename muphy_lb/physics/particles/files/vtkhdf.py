@@ -45,7 +45,7 @@ class ParticleSeries:
     #: unit of each further scalar by name, stored as attribute ``unit``
     units: Mapping[str, str] = field(default_factory=dict)
     compress: bool = False  #: gzip the points, the cells and their fields
-    #: None starts the file again; a number keeps the snapshots of an existing file up to that step. A file that cannot
+    #: None begins a new file; a number keeps the snapshots of an existing file up to that step. A file that cannot
     #: be read is renamed ``NAME.damaged`` then.
     resume_step: int | None = None
     _series: PolyDataSeries = field(init=False)

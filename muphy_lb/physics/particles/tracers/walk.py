@@ -4,9 +4,8 @@ The velocity between nodes is linear in every voxel, and its mean over the voxel
 its mean over the fluid is that of the flow, whatever the geometry. Slopes are central differences; beside a wall, which
 lies half-way, the component across it falls to zero there, and the others continue as between the nodes on the other
 side, but not beyond zero. (With half-way bounce-back the velocity of a node is exactly the mean of the flows through
-two
-opposite faces of its voxel: with a wall on one side the flow through the other is twice it.) Then the slopes along axes
-without walls are corrected so that the divergence is zero: the flow neither gathers nor thins tracers.
+two opposite faces of its voxel: with a wall on one side the flow through the other is twice it.) Then the slopes along
+axes without walls are corrected so that the divergence is zero: the flow neither gathers nor thins tracers.
 
 Both matter for residence times, which are volume over flow only if the flow keeps a uniform density of tracers uniform.
 Measured by the mean velocity of tracers that started uniformly, after two crossings of a periodic pack of spheres four
