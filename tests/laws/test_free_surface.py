@@ -39,7 +39,9 @@ EVERY_LATTICE = pytest.mark.parametrize("lattice", SPLASH, ids=lambda lattice: l
 BACKENDS = pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 # Sums of rounding errors of some hundred steps, over the mass.
 KEPT = {FP64: 1e-13, FP32: 1e-6}
-ROUNDED = 5e-13  # a splash amplifies the roundings of a step by ten in forty steps; fused multiply-adds have others
+# Difference of a splash from the specification: roundings grow tenfold in forty steps, those of a GPU are other ones
+# (1.4e-13 on an H200).
+ROUNDED = {"cpu": 1e-13, "cuda": 5e-13}
 TENSE = {"capillarity": PARABOLOID, "of_capillarity": {TENSION: 0.01}}
 
 
@@ -69,7 +71,7 @@ def deviation(specified: Tank, found: Tank) -> float:
 @EVERY_LATTICE
 @BACKENDS
 def test_backends_follow_the_specification(lattice, backend):
-    assert deviation(splash(lattice, **TENSE), splash(lattice, backend=backend, **TENSE)) < ROUNDED
+    assert deviation(splash(lattice, **TENSE), splash(lattice, backend=backend, **TENSE)) < ROUNDED[backend]
 
 
 @pytest.mark.parametrize(
