@@ -3,7 +3,7 @@
 from math import inf
 
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, WALL
+from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE
 
 HARDLY = 1e-3  # share of liquid, or of gas, in a cell at a wall below which nothing is known of a surface in it
 
@@ -25,18 +25,17 @@ def around_node(lattice, precision, jit, at):
 
 def surfaces_beside_node(lattice, precision, jit, at, least=-inf):
     """Node function ``(neighbours, parameters)`` -> bit k set where neighbour k is interface with more than a share
-    ``least`` of liquid, and of gas; the fillings of all; and whether one of them is a wall."""
+    ``least`` of liquid, and of gas; and the fillings of all."""
     n_neighbours, least, most = lattice.q - 1, precision.real(least), precision.real(1 - least)
     around = around_node(lattice, precision, jit, at)
 
     def surfaces_beside(neighbours, parameters):
-        found, walls = 0, 0
+        found = 0
         kinds, shares = around(neighbours, parameters)
         for k in range(n_neighbours):
-            walls |= kinds[k] & WALL
             if kinds[k] & INTERFACE and shares[k] > least and shares[k] < most:
                 found |= 1 << k
-        return found, shares, walls != 0
+        return found, shares
 
     return jit(unroll(surfaces_beside))
 

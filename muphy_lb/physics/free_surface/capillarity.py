@@ -155,8 +155,9 @@ def normal_beside_walls(normal, neighbours, n, lattice, parameters) -> np.ndarra
 
 
 def normal_beside_walls_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, n, parameters, normal, place)`` of :func:`normal_beside_walls`, which is given the
-    distance of the plane from the centre, too; the distance of the new one follows the components of its normal."""
+    """Node function ``(neighbours, n, parameters, normal, place)`` of :func:`normal_beside_walls` for cells beside
+    walls, which is given the distance of the plane from the centre, too; the distance of the new one follows the
+    components of its normal."""
     fill, real = at[FILL], precision.real
     zero, one, ridge = real(0), real(1), real(RIDGE)
     distance, across = distance_node(precision, jit), _frame_node(precision, jit)
@@ -165,9 +166,7 @@ def normal_beside_walls_node(lattice, precision, jit, at):
 
     def tilted(neighbours, n, parameters, normal, place):
         nx, ny, nz = normal
-        left, shares, has_walls = surfaces_beside(neighbours, parameters)
-        if not has_walls:
-            return nx, ny, nz, place
+        left, shares = surfaces_beside(neighbours, parameters)
         (px, py, pz), (qx, qy, qz) = across(nx, ny, nz)
         xx, xy, yy, xz, yz = ridge, zero, ridge, zero, zero
         while left:
@@ -427,7 +426,7 @@ def _refined_node(lattice, precision, jit, at):
         p, q = across(normal, first)
         place = distance(parameters[fill][n], nx, ny, nz)
         ox, oy, oxx, oyy, oxy = means(normal, place, p, q)
-        equations, (left, shares, _) = none(), surfaces_beside(neighbours, parameters)
+        equations, (left, shares) = none(), surfaces_beside(neighbours, parameters)
         while left:
             first, share, link = first_of(left, shares)
             mx, my, mxx, myy, mxy, z = cut_of(share, link, (normal, p, q), shape, place)
@@ -503,7 +502,7 @@ def _paraboloid_node(lattice, precision, jit, at):
         nx, ny, nz = normal
         (px, py, pz), (qx, qy, qz) = across(nx, ny, nz)
         own = distance(parameters[fill][n], nx, ny, nz)
-        equations, (left, shares, _) = none(), surfaces_beside(neighbours, parameters)
+        equations, (left, shares) = none(), surfaces_beside(neighbours, parameters)
         while left:
             first, share, (ex, ey, ez) = first_of(left, shares)
             x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
