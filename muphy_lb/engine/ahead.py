@@ -84,9 +84,7 @@ def _fill_in(engine) -> None:
 def _complete(engine, binder: StepBinder, stage: Stage) -> list[Launch]:
     """Let a stage complete what arrives; returns what puts back all that it has changed."""
     parity = engine.parity
-    for name in stage.reads_at_neighbours:
-        if messages := engine.fields.exchange(name, parity):
-            messages.run()
+    engine.fields.exchange(stage.reads_at_neighbours, parity).run()
     engine.backend.synchronise()
     fields = [name for name in stage.writes if name != ARRIVING]
     put_back = [_keep_fields(engine, fields), *_keep_arriving(engine, stage)]

@@ -1,7 +1,7 @@
 """Fields of a model on one rank's device: their memory, the stages that advance them, their halo exchange. Lists of
 nodes, and of warps with fluid, that ``COLLECT`` stages make on the device."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,13 +29,14 @@ from muphy_lb.domain.halo import Exchange
 from muphy_lb.domain.lookup import VoxelLookup
 from muphy_lb.domain.scalar_streaming import courses_of
 from muphy_lb.engine.timed_values import TimedValues, timed_copies
-from muphy_lb.lattice.layout import RECORD
+from muphy_lb.lattice.layout import RECORD, whole
 from muphy_lb.model.model import A_STEP_AGO, BEFORE, COLLECT, Field, FieldValue, Model, Stage
 from muphy_lb.operators.moments import N_WITH_STRESS
 from muphy_lb.parallel.exchange import Halo, HaloExchange, bind_exchanges
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
 from muphy_lb.parallel.transports import ExchangeTasks
 
+WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}  # by the bytes of a number
 NODES_PER_ENTRY = 8  # A list has room for one node in so many; with more of them, all nodes are looked at
 
 
@@ -97,7 +98,7 @@ class CollectedNodes:
             self._backend.update(each.count, np.array([each.nodes.size + 1, each.warps.size + 1], dtype=np.int32))
 
 
-Exchanges = tuple[ExchangeTasks | None, ExchangeTasks | None]
+Exchanges = tuple[ExchangeTasks | None, ExchangeTasks | None]  # in steps from either array
 NOT_EXCHANGED: Exchanges = (None, None)
 
 
@@ -202,30 +203,65 @@ def _advancing_table(domain: LocalDomain, model: Model, field: Field) -> Stencil
 
 
 class _Stored:
-    """A field that node functions write at their own node and read there, or, with a halo, also at neighbours."""
+    """A field that node functions write at their own node and read there, or also at neighbours. ``arrays``: one, or
+    two that are used alternately."""
 
     exchanges: Exchanges = NOT_EXCHANGED
 
-    def __init__(self, backend, domain: LocalDomain, field: Field, dtype, halo: NodeNeighbours | None, shares):
+    def __init__(self, backend, domain: LocalDomain, field: Field, arrays: list):
         self.is_state = field.is_state
         self.row = domain.pitch if field.n_rows > 1 else 0
-        size = field.n_rows * domain.pitch if halo is None else halo.n_slots
-        arrays = [backend.zeros(size, dtype) for _ in range(1 + field.alternates)]
         self.arrays = [arrays[0], arrays[-1]]
         if field.fixed is not None:
             values = np.asarray(field.fixed(domain)).astype(arrays[0].dtype)
             backend.update(backend.view(arrays[0], 0, domain.n_nodes), values)
-        if halo is None:
-            return
-        if field.outside is not None:
+
+
+class _ReadAtNeighbours:
+    """The fields that node functions read at neighbours. Those whose numbers have one size lie in one array, so that
+    any of them that cross together are one message.
+
+    Args:
+        fields: with their number formats.
+    """
+
+    def __init__(self, backend, domain: LocalDomain, near: NodeNeighbours, fields: list[tuple[Field, np.dtype]]):
+        self._neighbours, self._plan = domain.halo.neighbours, near.exchange
+        self._first: dict[str, tuple[int, int]] = {}
+        self._size: dict[str, int] = {}
+        distance, length = whole(near.n_slots, WARP), dict.fromkeys(WORDS, 0)
+        for field, dtype in fields:
+            first = length[dtype.itemsize]
+            length[dtype.itemsize] += distance * (1 + field.alternates)
+            self._first[field.name] = first, length[dtype.itemsize] - distance
+            self._size[field.name] = dtype.itemsize
+        self._words = {size: backend.zeros(length[size], WORDS[size]) for size in WORDS if length[size]}
+        self.bound = {}
+        for field, dtype in fields:
+            words, places = self._words[dtype.itemsize], dict.fromkeys(self._first[field.name])
+            arrays = [backend.view(words, first, first + near.n_slots).view(dtype) for first in places]
+            values = np.full(near.n_slots - near.first_outside, field.outside, dtype)
+            values[:WARP] = field.outside if field.at_openings is None else field.at_openings
             for array in arrays:
-                values = np.full(size - halo.first_outside, field.outside, dtype)
-                values[:WARP] = field.outside if field.at_openings is None else field.at_openings
-                backend.update(backend.view(array, halo.first_outside, size), values)
-        plan = _returning(halo.exchange) if field.accumulates else _staged(halo.exchange)
-        self.exchanges = bind_exchanges(
-            Halo(domain.halo.neighbours, (plan, plan), tuple(self.arrays)), shares
-        ).exchanges
+                backend.update(backend.view(array, near.first_outside, near.n_slots), values)
+            self.bound[field.name] = _Stored(backend, domain, field, arrays)
+
+    def bind_exchange(self, names: Sequence[str], shares) -> Iterator[Exchanges]:
+        """Bind the messages of some of the fields, of each size of numbers, in steps from either array."""
+        for size, words in self._words.items():
+            firsts = [self._first[name] for name in names if self._size.get(name) == size]
+            if firsts:
+                even, odd = (self._message(places) for places in zip(*firsts, strict=True))
+                plans = even, even if all(first == second for first, second in firsts) else odd
+                yield bind_exchanges(Halo(self._neighbours, plans, (words, words)), shares).exchanges
+
+    def _message(self, firsts: Sequence[int]) -> Exchange:
+        """The exchange of fields that begin at some addresses. It goes through a receive buffer: values that arrive
+        must not overwrite those that are still being read."""
+        plan = self._plan
+        sent = _of_rows(_listed(plan.pack), firsts, plan.pack_start)
+        received = _of_rows(_listed(plan.unpack), firsts, plan.unpack_start)
+        return Exchange(*sent, *received, acknowledged=True)
 
 
 class _Cornered:
@@ -280,34 +316,22 @@ class _OfMoments:
         array = backend.zeros(self.n_rows * (n_edge + n_ghosts), backend.precision.real)
         self.arrays, end = [array, array], self.n_rows * n_edge
         self.moments = EdgeMoments(backend.view(array, 0, end), backend.view(array, end, array.size), domain.pitch)
-        sent = _of_rows(layer.send_node, n_edge, self.n_rows, layer.send_start)
-        received = _of_rows(end + np.arange(n_ghosts), n_ghosts, self.n_rows, layer.receive_start)
+        rows = np.arange(self.n_rows)
+        sent = _of_rows(layer.send_node, n_edge * rows, layer.send_start)
+        received = _of_rows(end + np.arange(n_ghosts), n_ghosts * rows, layer.receive_start)
         plan = Exchange(*sent, *received, acknowledged=True)
         self.exchanges = bind_exchanges(Halo(domain.halo.neighbours, (plan, plan), (array, array)), shares).exchanges
 
 
-def _of_rows(addresses: np.ndarray, row: int, n_rows: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Addresses of all components of some nodes, message by message, and the start of each message."""
-    messages = [addresses[first:last] for first, last in zip(start[:-1], start[1:], strict=True)]
-    rows = [message + row * k for message in messages for k in range(n_rows)]
-    return np.concatenate([addresses[:0], *rows]), n_rows * start
+def _of_rows(nodes: np.ndarray, firsts: Sequence[int] | np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses of some nodes in rows that begin at ``firsts``, message by message, and the start of each message."""
+    messages = [nodes[first:last] for first, last in zip(start[:-1], start[1:], strict=True)]
+    rows = [message + first for message in messages for first in firsts]
+    return np.concatenate([nodes[:0], *rows]), len(firsts) * start
 
 
-def _staged(plan: Exchange) -> Exchange:
-    """The exchange through a receive buffer: such a field has only one array, and received values must not overwrite
-    those that are still being read."""
-    return Exchange(plan.pack, plan.pack_start, _received(plan), plan.unpack_start, acknowledged=True)
-
-
-def _returning(plan: Exchange) -> Exchange:
-    """The reverse exchange: halo values are sent to their owners, which add them to their own nodes."""
-    return Exchange(_received(plan), plan.unpack_start, plan.pack, plan.pack_start, accumulates=True, acknowledged=True)
-
-
-def _received(plan: Exchange) -> np.ndarray:
-    """(n,) addresses of the values that are received."""
-    unpack = plan.unpack
-    return np.arange(unpack.start, unpack.stop) if isinstance(unpack, slice) else unpack
+def _listed(addresses: np.ndarray | slice) -> np.ndarray:
+    return np.arange(addresses.start, addresses.stop) if isinstance(addresses, slice) else addresses
 
 
 class Fields:
@@ -330,12 +354,10 @@ class Fields:
     ):
         self._backend, self._domain, self._corners, self._timed = backend, domain, corners, timed
         self.neighbours: NeighbourTable | None = None
-        of_links = [field for field in model.fields if not (field.corners or field.of_moments)]
-        if any(field.outside is not None or field.accumulates for field in of_links):
-            self._near = build_neighbours(domain, model.lattice.c[1:])
-            self.neighbours = NeighbourTable(backend.neighbour_table(self._near), len(self._near.vectors))
+        self._read = self._bind_read(model)
         self.collected = CollectedNodes(backend, model)
         self._records = {field.name: RECORD if field.is_vector else 1 for field in model.fields}
+        self._shares, self._exchanges = shares, dict[tuple[str, ...], tuple[ExchangeTasks, ExchangeTasks]]()
         self._bound = {field.name: self._bind_field(field, model, shares) for field in model.fields}
         self._rows = {
             name: (field.name, q * self._bound[field.name].row)
@@ -350,6 +372,15 @@ class Fields:
         self.sums = {field.name: 3 if field.is_vector else 1 for field in of_sums}
         self._marked = {field.name: field.marked for field in of_sums}
 
+    def _bind_read(self, model: Model) -> _ReadAtNeighbours | None:
+        """The fields that are read at neighbours along links, and the table of these; None without such fields."""
+        fields = [each for each in model.fields if each.outside is not None and not (each.corners or each.of_moments)]
+        if not fields:
+            return None
+        near = build_neighbours(self._domain, model.lattice.c[1:])
+        self.neighbours = NeighbourTable(self._backend.neighbour_table(near), len(near.vectors))
+        return _ReadAtNeighbours(self._backend, self._domain, near, [(each, self._dtype(each)) for each in fields])
+
     def _bind_field(self, field: Field, model: Model, shares):
         table = _advancing_table(self._domain, model, field)
         if table is not None:
@@ -359,14 +390,20 @@ class Fields:
             return _Advanced(self._backend, self._domain, field, table, shares, (self._timed, courses))
         if field.of_moments:
             return _OfMoments(self._backend, self._domain, shares)
-        dtype = self._backend.precision.real if field.dtype == "real" else field.dtype
-        dtype = np.int64 if field.accumulates else dtype
         if field.corners:
             if self._corners is None:
                 raise ValueError(f"field {field.name!r} asks for the corner layer, which only particles have")
-            return _Cornered(self._backend, self._domain, field, dtype, self._corners)
-        halo = self._near if field.outside is not None or field.accumulates else None
-        return _Stored(self._backend, self._domain, field, dtype, halo, shares)
+            return _Cornered(self._backend, self._domain, field, self._dtype(field), self._corners)
+        if self._read and field.name in self._read.bound:
+            return self._read.bound[field.name]
+        size, dtype = field.n_rows * self._domain.pitch, self._dtype(field)
+        arrays = [self._backend.zeros(size, dtype) for _ in range(1 + field.alternates)]
+        return _Stored(self._backend, self._domain, field, arrays)
+
+    def _dtype(self, field: Field) -> np.dtype:
+        """The number format of a field."""
+        of_real = self._backend.precision.real if field.dtype == "real" else field.dtype
+        return np.dtype(np.int64 if field.accumulates else of_real)
 
     def array(self, value: FieldValue, parity: int):
         """Device array of a field, or of a component of one, before or after a step from ``parity``."""
@@ -410,9 +447,17 @@ class Fields:
         even, odd = self._bound[self._rows[name][0]].arrays
         return even is not odd
 
-    def exchange(self, name: str, parity: int) -> ExchangeTasks | None:
-        """The exchange of a field in a step from ``parity``; None without neighbours."""
-        return self._bound[name].exchanges[parity]
+    def exchange(self, names: Iterable[str], parity: int) -> ExchangeTasks:
+        """The exchange of fields that cross together in a step from ``parity``; without tasks if there are no
+        neighbours. Collective when these fields do so first."""
+        together = tuple(names)
+        if together not in self._exchanges:
+            alone = [self._bound[name].exchanges for name in together]
+            joined = self._read.bind_exchange(together, self._shares) if self._read else ()
+            found = [*joined, *alone]
+            even, odd = (sum((each[k] for each in found if each[k]), ExchangeTasks()) for k in (0, 1))
+            self._exchanges[together] = even, odd
+        return self._exchanges[together][parity]
 
     def bind_beyond(self, stage: Stage, parity: int, nodes: NodeRange) -> list[Task]:
         """Tasks that fill in values beyond walls, which a stage that advances a field reads at some nodes."""

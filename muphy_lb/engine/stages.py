@@ -107,7 +107,7 @@ class StageBinder:
 
     def _velocities(self, stage: Stage, parity: int, nodes: NodeRange):
         engine, (name,) = self._engine, stage.writes
-        if stage.where is None or engine.fields.exchange(name, parity):
+        if stage.where is None or engine.fields.exchange((name,), parity).tasks:
             out, values = engine.fields.array(FieldValue(name), parity), self._values(stage, parity)
             arrays, chosen = engine.stream_arrays(parity), self._chosen(nodes, stage, parity)
             yield self._backend.bind(VELOCITIES, stage.operators[0], arrays, chosen, out, values)

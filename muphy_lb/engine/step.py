@@ -15,7 +15,7 @@ nodes of the interior do with the stage between. The interior waits for the bulk
 it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple
@@ -122,11 +122,6 @@ def _read_first(stages: tuple[Stage, ...], readable: Mapping[str, Field]) -> tup
         found += [name for name in stage.reads_at_neighbours if name in readable and name not in written]
         written.update(stage.writes)
     return tuple(dict.fromkeys(found))
-
-
-def _together(exchanges: Iterable[ExchangeTasks | None]) -> ExchangeTasks:
-    """Several exchanges side by side: all are packed before the first is waited for."""
-    return sum((each for each in exchanges if each), ExchangeTasks())
 
 
 class OrderRow(NamedTuple):
@@ -352,8 +347,8 @@ class StepBinder:
     def _exchange(self, parity: int) -> ExchangeTasks:
         """Exchange of all fields that cross at the start of a step."""
         engine = self._engine
-        fields = (engine.fields.exchange(name, parity) for name in self._order.at_start)
-        return _together([engine.halo.exchanges[parity], *fields])
+        populations = engine.halo.exchanges[parity] or ExchangeTasks()
+        return populations + engine.fields.exchange(self._order.at_start, parity)
 
     def _whole_pass(self, group: Pass, parity: int, beside_flow: bool = False) -> Iterator[Task]:
         """A pass by itself: everything before it is done, its fields cross, and its stages run, the interior's beside
@@ -362,7 +357,7 @@ class StepBinder:
             return
         if not beside_flow:
             yield from self._barrier()
-        messages = _together(self._engine.fields.exchange(name, parity) for name in group.exchanged).tasks
+        messages = self._engine.fields.exchange(group.exchanged, parity).tasks
         if group.over == NODES:
             # what the interior writes at edge nodes meanwhile may cross or not: guarded fields allow it
             yield from self._stages(group.stages, parity, INTERIOR)
@@ -374,10 +369,10 @@ class StepBinder:
                 yield from self._barrier()
             yield from self._stages(group.stages, parity, INTERIOR)
         for name in sorted({name for stage in group.stages for name in stage.writes} & self._order.returned):
-            line = self._engine.fields.exchange(name, parity)
-            if line:
+            messages = self._engine.fields.exchange((name,), parity).tasks
+            if messages:
                 yield from self._barrier()
-                yield from line.tasks
+                yield from messages
 
     def _barrier(self) -> list[Task]:
         """Edge and interior wait for each other."""
