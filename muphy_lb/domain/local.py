@@ -46,13 +46,15 @@ def order_keys(nodes: NodeList, number: np.ndarray, order: str):
         raise InputError(f"order is {order!r}; allowed: {', '.join(ORDERS)}")
     if order == LEXICOGRAPHIC or number.size == 0:
         return slice(None)
-    xyz = nodes.coordinates(number)
     if order == "curve":
         from muphy_lb.partition.curve import hilbert_index
 
-        return np.argsort(hilbert_index(xyz), kind="stable")
-    tile = xyz // TILE_XYZ
-    return np.lexsort((nodes.voxel[number], *tile.T))
+        return np.argsort(hilbert_index(nodes.coordinates(number)), kind="stable")
+    voxel, (nz, ny, nx), (x, y, z) = nodes.voxel[number], nodes.shape, TILE_XYZ
+    rows = np.arange(nz * ny)
+    first = (rows // ny // z * -(-ny // y) + rows % ny // y) * -(-nx // x)  # tile of each row of the box
+    row = voxel // nx
+    return np.lexsort((voxel, first[row] + (voxel - row * nx) // x))
 
 
 # Nodes whose neighbours are looked up at a time: tables of 20 and 40 MB in D3Q19.
@@ -327,7 +329,7 @@ def _classify(table, owner, rank):
 @njit(parallel=True, cache=True, usually="(int32[:,::1], int32[::1])")
 def _localise(table, local_of):
     """Replace positions in the part by local numbers, and links to other ranks by REMOTE_LINK, in place."""
-    for n in prange(table.shape[1]):
-        for q in range(table.shape[0]):
-            if table[q, n] >= 0:
-                table[q, n] = local_of[table[q, n]]
+    places = table.reshape(-1)
+    for k in prange(places.size):
+        if places[k] >= 0:
+            places[k] = local_of[places[k]]
