@@ -57,8 +57,8 @@ def order_keys(nodes: NodeList, number: np.ndarray, order: str):
     return np.lexsort((voxel, first[row] + (voxel - row * nx) // x))
 
 
-# Nodes whose neighbours are looked up at a time: tables of 20 and 40 MB in D3Q19.
-CHUNK_NODES = 1 << 18
+# Nodes whose neighbours are looked up at a time: tables of 10 and 20 MB in D3Q19, whose memory is used again.
+CHUNK_NODES = 1 << 17
 
 
 @dataclass(frozen=True)

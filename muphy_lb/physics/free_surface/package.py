@@ -206,8 +206,8 @@ class FreeSurface(Physics):
                 f"[[free_surface.liquid]]: no voxel of the geometry has liquid in it; {self._reach()}; move or enlarge"
                 " it"
             )
-        for number, n_wet in enumerate(self._liquid.n_wet(view.domain), 1):
-            if not view.communicator.total(n_wet):
+        for number, is_wet in enumerate(self._liquid.wets(view.domain), 1):
+            if not view.communicator.total(int(is_wet)):
                 raise InputError(
                     f"[[free_surface.liquid]]: no voxel of the geometry has liquid of table number {number} in it;"
                     f" {self._reach()}; move or enlarge the region, or remove it"
