@@ -63,9 +63,9 @@ def cut_part(nodes: NodeList, owner: Any, rank: int) -> Part:
     return Part(rank, near, number, owner)
 
 
-def chunks(size: int) -> Iterator[slice]:
-    """Slices of at most ``CHUNK`` of ``size`` values."""
-    return (slice(first, min(first + CHUNK, size)) for first in range(0, size, CHUNK))
+def chunks(size: int, most: int = CHUNK) -> Iterator[slice]:
+    """Slices of at most so many of ``size`` values."""
+    return (slice(first, min(first + most, size)) for first in range(0, size, most))
 
 
 def _own_voxels(nodes: NodeList, owner, rank: int) -> np.ndarray:

@@ -188,7 +188,7 @@ class FreeSurface(Physics):
             density += 6.0 * self.tension * self._liquid.curvature(domain)
         if self._is_hydrostatic and self._up is not None:
             density += 3.0 * self._gravity * self._liquid.depth(domain, self._up)
-        deviation = view.communicator.maximum(float(np.abs(density - 1.0).max(initial=0.0)))
+        deviation = view.communicator.maximum(max(float(density.max()) - 1.0, 1.0 - float(density.min())))
         if deviation > LARGEST_DEVIATION:
             raise InputError(
                 f"[[free_surface.liquid]]: at the start the density of the liquid differs by {deviation:.3g} from 1 in"

@@ -1,7 +1,7 @@
 """The liquid at the start: from the tables ``[[free_surface.liquid]]`` of the case to regions in voxels, and which
 share of every voxel they fill, with which pressure and velocity."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +14,7 @@ import numpy as np
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2
 from muphy_lb.domain import LocalDomain
+from muphy_lb.domain.part import chunks
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
 from muphy_lb.geometry.shapes.packings import read_spheres
@@ -24,11 +25,6 @@ from muphy_lb.setup.input_fields import read_box_array
 
 FAR = 8.0  # distance [voxels] from spheres beyond which it is unknown
 CHUNK = 1 << 15  # nodes that a thread places at a time, whose numbers stay in its cache
-
-
-def _chunks(voxel: np.ndarray) -> Iterator[np.ndarray]:
-    """Voxel ids (n,), some at a time; at least once."""
-    return (voxel[first : first + CHUNK] for first in range(0, max(1, voxel.size), CHUNK))
 
 
 def _along(place: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -237,9 +233,8 @@ class InitialLiquid:
 
     def wets(self, domain: LocalDomain) -> list[bool]:
         """Whether each region may wet nodes of a rank."""
-        return [
-            any(region.holds(self._place(some)).any() for some in _chunks(domain.voxel)) for region in self._regions
-        ]
+        voxels = [domain.voxel[some] for some in chunks(domain.n_nodes, CHUNK)]
+        return [any(region.holds(self._place(some)).any() for some in voxels) for region in self._regions]
 
     def depth(self, domain: LocalDomain, up: np.ndarray) -> np.ndarray:
         """(n,) depth of the centre of every node of a rank below the top of the regions it lies in [voxels], negative
@@ -288,8 +283,14 @@ class InitialLiquid:
 
     def _at(self, voxel: np.ndarray, values: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """(..., n) values of positions (m, 3) at voxel ids (n,), side by side in threads."""
+        found = np.empty((*values(self._place(voxel[:0])).shape[:-1], voxel.size))
+
+        def fill(some: slice) -> None:
+            found[..., some] = values(self._place(voxel[some]))
+
         with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-            return np.concatenate(list(pool.map(lambda some: values(self._place(some)), _chunks(voxel))), axis=-1)
+            list(pool.map(fill, chunks(voxel.size, CHUNK)))
+        return found
 
     def _place(self, voxel: np.ndarray) -> np.ndarray:
         """(m, 3) positions at voxel ids (m,), in memory one component after the other, as they are read."""
