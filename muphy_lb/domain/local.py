@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numba import prange
 
+from muphy_lb.base.chunks import side_by_side
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.kept.functions import njit
 from muphy_lb.base.narrow import known
@@ -53,8 +54,14 @@ def order_keys(nodes: NodeList, number: np.ndarray, order: str):
     voxel, (nz, ny, nx), (x, y, z) = nodes.voxel[number], nodes.shape, TILE_XYZ
     rows = np.arange(nz * ny)
     first = (rows // ny // z * -(-ny // y) + rows % ny // y) * -(-nx // x)  # tile of each row of the box
-    row = voxel // nx
-    return np.lexsort((voxel, first[row] + (voxel - row * nx) // x))
+    tile = np.empty(number.size, dtype=first.dtype)
+
+    def find(some: slice) -> None:
+        row = voxel[some] // nx
+        tile[some] = first[row] + (voxel[some] - row * nx) // x
+
+    side_by_side(find, number.size)
+    return np.lexsort((voxel, tile))
 
 
 # Nodes whose neighbours are looked up at a time: tables of 10 and 20 MB in D3Q19, whose memory is used again.

@@ -2,19 +2,17 @@
 share of every voxel they fill, with which pressure and velocity."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import sqrt
 
-import numba
 import numpy as np
 
+from muphy_lb.base.chunks import IN_CACHE, chunks, side_by_side
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2
 from muphy_lb.domain import LocalDomain
-from muphy_lb.domain.part import chunks
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
 from muphy_lb.geometry.shapes.packings import read_spheres
@@ -24,7 +22,6 @@ from muphy_lb.setup.initial import FASTEST_MACH
 from muphy_lb.setup.input_fields import read_box_array
 
 FAR = 8.0  # distance [voxels] from spheres beyond which it is unknown
-CHUNK = 1 << 15  # nodes that a thread places at a time, whose numbers stay in its cache
 
 
 def _along(place: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -233,7 +230,7 @@ class InitialLiquid:
 
     def wets(self, domain: LocalDomain) -> list[bool]:
         """Whether each region may wet nodes of a rank."""
-        voxels = [domain.voxel[some] for some in chunks(domain.n_nodes, CHUNK)]
+        voxels = [domain.voxel[some] for some in chunks(domain.n_nodes, IN_CACHE)]
         return [any(region.holds(self._place(some)).any() for some in voxels) for region in self._regions]
 
     def depth(self, domain: LocalDomain, up: np.ndarray) -> np.ndarray:
@@ -288,8 +285,7 @@ class InitialLiquid:
         def fill(some: slice) -> None:
             found[..., some] = values(self._place(voxel[some]))
 
-        with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-            list(pool.map(fill, chunks(voxel.size, CHUNK)))
+        side_by_side(fill, voxel.size)
         return found
 
     def _place(self, voxel: np.ndarray) -> np.ndarray:
@@ -312,7 +308,7 @@ class InitialLiquid:
         steps = (np.arange(PARTS) + 0.5) / PARTS - 0.5
         parts = np.stack(np.meshgrid(*[steps if thick else [0.0] for thick in self._is_thick], indexing="ij"))
         parts = parts.reshape(3, 1, -1)
-        for some in np.array_split(cut, -(-cut.size * parts.size // (3 * CHUNK)) or 1):
+        for some in np.array_split(cut, -(-cut.size * parts.size // (3 * IN_CACHE)) or 1):
             distance_of_parts = self._distance((place[some].T[:, :, None] + parts).reshape(3, -1).T)
             fill[some] = (
                 np.clip(0.5 - PARTS * distance_of_parts, 0.0, 1.0).reshape(some.size, parts.shape[2]).mean(axis=1)

@@ -38,7 +38,7 @@ def narrow_share(nodes: NodeList, chosen: np.ndarray | slice) -> float:
     """Share of the ``chosen`` nodes, a mask (n,) or a slice, that lie between walls ``NO_ROOM`` voxels apart at most,
     along an axis; 0 if there are none."""
     codes, is_narrow = NeighbourSearch(nodes).table(AXES), np.zeros(nodes.n_nodes, dtype=bool)
-    links = np.where(is_wall(codes), 1, NO_ROOM + 1)  # to the wall along a vector
+    links = np.where(is_wall(codes), np.int8(1), np.int8(NO_ROOM + 1))  # to the wall along a vector
     for k, found in enumerate(links):
         for _ in range(NO_ROOM - 1 if nodes.shape[2 - k // 2] > 1 else 0):
             found[:] = np.minimum(found, np.where(codes[k] >= 0, found[np.maximum(codes[k], 0)] + 1, NO_ROOM + 1))
