@@ -20,10 +20,10 @@ from muphy_lb.physics.free_surface.capillarity import COS_ANGLE, NO_TENSION, PAR
 from muphy_lb.physics.free_surface.cells import CELL, FILL
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.filling import Snapshot, Wetting, fill, share_of_liquid
+from muphy_lb.physics.free_surface.frames import SurfacePicture
 from muphy_lb.physics.free_surface.isosurface import SurfaceSnapshots
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.observers import BubbleSeries, GaugeSeries, SurfaceSeries, placed_gauges
-from muphy_lb.physics.free_surface.picture import SurfacePicture
 from muphy_lb.physics.free_surface.pour import add_block, add_drop, offered
 from muphy_lb.physics.free_surface.section import WETTED
 from muphy_lb.physics.free_surface.stability import FASTEST_FALL, NO_GAS, fall_warnings, tension_warnings
