@@ -228,7 +228,9 @@ class _Special:
 
 def _special_nodes(search, own, part: Part, lattice, walls) -> _Special:
     found = []
-    for first in range(0, own.size, CHUNK_NODES):
+    if part.number is None and not part.nodes.walls and walls.plain == IN_TABLE:
+        own = own[part.nodes.group_start[1] :]  # those beside openings
+    for first in range(0, max(1, own.size), CHUNK_NODES):
         nodes = own[first : first + CHUNK_NODES]
         table = open_corners(search.table(lattice.c, nodes), walls.slip, lattice)
         edge, special = _classify(table, part.owner, part.rank)
