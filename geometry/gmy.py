@@ -91,7 +91,7 @@ def read_gmy(path, spacing_m: float, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
     fluid, links = read_sites(path)
     fluid = np.pad(fluid, BORDER)
     links = links._replace(site=links.site + BORDER)
-    flags = np.where(fluid, FLUID, SOLID).astype(FLAG_DTYPE)
+    flags = np.where(fluid, FLAG_DTYPE(FLUID), FLAG_DTYPE(SOLID))
     voxel, direction = _voxel_ids(links.site, flags.shape), direction_code(FILE_DIRECTIONS)[links.direction]
     order = np.argsort(link_keys(voxel, direction))
     cuts = Cuts(voxel[order], direction[order].astype(np.uint8), links.distance[order])

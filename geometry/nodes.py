@@ -100,7 +100,9 @@ class NodeList:
 def voxel_coordinates(voxel: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
     """(n, 3) int64 coordinates (x, y, z) of voxel ids in a box of ``shape`` (nz, ny, nx)."""
     _, ny, nx = shape
-    return np.stack((voxel % nx, voxel // nx % ny, voxel // (nx * ny)), axis=-1)
+    row = voxel // nx
+    layer = row // ny
+    return np.stack((voxel - row * nx, row - layer * ny, layer), axis=-1)
 
 
 def within(voxel: np.ndarray, geometry: "GeometryHeader", box_m=None, centre_m=None, radius_m=None) -> np.ndarray:

@@ -166,6 +166,12 @@ def _expand_row(codes, x, row, index, hints):
 def _expand(codes, start, index, hints):
     """Write the nodes and labels of the consecutive voxels from ``start`` on; ``hints`` are search positions."""
     j = _first_not_below(index.plain, start, hints[0])
+    last = j + codes.size - 1
+    if last < index.plain.size and index.plain[last] == start + codes.size - 1:  # nodes without a gap
+        for i in range(codes.size):
+            codes[i] = j + i
+        hints[0] = last + 1
+        return
     while j < index.plain.size and index.plain[j] < start + codes.size:
         codes[index.plain[j] - start] = j
         j += 1

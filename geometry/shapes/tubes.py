@@ -101,7 +101,7 @@ def tree_voxels(tubes: list[Tube], spacing_m: float, blend: float) -> Voxels:
         near[...] = _smooth_minimum(
             near, _tube_distance(tube, near.shape, (start + first) * spacing_m, spacing_m), width
         )
-    flags = np.where(distance < 0.0, FLUID, SOLID).astype(FLAG_DTYPE)
+    flags = np.where(distance < 0.0, FLAG_DTYPE(FLUID), FLAG_DTYPE(SOLID))
     wall = ImplicitWall(TreeLevel(tuple(tubes), spacing_m, width, first))
     return Voxels(flags, spacing_m, tuple((first * spacing_m).tolist()), wall_shape=wall)
 
@@ -173,8 +173,12 @@ def _flat_ends(tube: Tube) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def _smooth_minimum(a: np.ndarray, b: np.ndarray, width: float) -> np.ndarray:
     """Minimum with a parabolic blend of the given width (the quadratic smooth union of distance fields)."""
-    overlap = np.clip(width - np.abs(a - b), 0.0, None) / width
-    return np.minimum(a, b) - 0.25 * width * overlap**2
+    overlap = np.abs(a - b)  # in one array, as a box may be large
+    np.maximum(np.subtract(width, overlap, out=overlap), 0.0, out=overlap)
+    overlap /= width
+    overlap *= overlap
+    overlap *= 0.25 * width
+    return np.subtract(np.minimum(a, b), overlap, out=overlap)
 
 
 BLOCK = 256  # positions for which the nearest segment is found side by side

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from muphy_lb.base.chunks import chunks
 from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.boundaries.opening_walls import holding, inwards, stair_points, wall_points
@@ -12,7 +13,7 @@ from muphy_lb.boundaries.profiles import PROFILES, Profile, PulsatileProfile, pl
 from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.domain.links import AXIS_TOLERANCE, plane_axes
-from muphy_lb.domain.part import chunks, cuts_of
+from muphy_lb.domain.part import cuts_of
 from muphy_lb.geometry.neighbours import neighbour_table
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
 from muphy_lb.lattice import Lattice, added

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from muphy_lb.base.chunks import chunks
 from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.domain.links import AXIS_TOLERANCE, is_wall
-from muphy_lb.domain.part import chunks
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, links_from, neighbour_table
 from muphy_lb.geometry.nodes import NodeList, labels_near, voxel_coordinates

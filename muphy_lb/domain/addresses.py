@@ -265,8 +265,8 @@ def _fill(table, codes, nodes, rows, layout):
     file change."""
     tile_size, tile_bits, row_size = layout
     within = (1 << tile_bits) - 1
-    for n in prange(nodes.size):
-        for k in range(table.shape[0]):
+    for k in range(table.shape[0]):
+        for n in prange(nodes.size):
             far = np.int64(codes[k, n])
             node, row = (far, rows[0, k]) if far >= 0 else (nodes[n], rows[1, k])
             table[k, n] = (node >> tile_bits) * tile_size + row * row_size + (node & within)
@@ -292,38 +292,40 @@ class NodeNeighbours:
 
     def records(self) -> np.ndarray:
         """(n_words,) uint32 table. Raises InputError: more nodes or records than it can address."""
-        known: dict[bytes, int] = {}
-        n_quads = whole(self.domain.pitch // WARP, LINE_UNIT) // LINE_UNIT
-        begin, records = np.zeros(n_quads * LINE_UNIT, dtype=np.uint32), []
-        warp, first = 0, 0
-        for chunk in self._chunks():
-            for record in _records(chunk, first, self.n_slots - 1):
-                if record not in known:
-                    known[record] = n_quads
-                    records.append(record + bytes(-len(record) % (4 * LINE_UNIT)))
-                    n_quads += len(records[-1]) // (4 * LINE_UNIT)
-                begin[warp] = known[record]
-                warp += 1
-            first += chunk.shape[1]
-            if self.n_slots > WALLS or n_quads * LINE_UNIT > MAX_RUNS:
+        n_warps = self.domain.pitch // WARP
+        used = whole(n_warps, LINE_UNIT)
+        words, begin = np.zeros(2 * used, dtype=np.uint32), np.zeros(used, dtype=np.uint32)
+        slots = np.zeros(1 << (2 * n_warps).bit_length(), dtype=np.uint32)
+        for first, addresses in zip(range(0, self.domain.pitch, CHUNK_NODES), self._chunks(), strict=True):
+            runs = compress([addresses], len(addresses), WIDE)
+            most = used + len(runs.lines) * (runs.lines.shape[1] + LINE_UNIT) + runs.bases.size
+            if most > words.size:
+                words = np.concatenate((words, np.empty(max(words.size, most - words.size), dtype=np.uint32)))
+            used = _enter(words, used, slots, begin[first // WARP :], (runs.lines, runs.bases), first, self.n_slots - 1)
+            if self.n_slots > WALLS or used > MAX_RUNS:
                 raise InputError(
                     f"one rank has {self.domain.n_nodes:,} nodes, more than a table of their neighbours can address;"
                     " use more ranks"
                 )
-        return np.concatenate((begin, np.frombuffer(b"".join(records), dtype=np.uint32)))
+        words[: begin.size] = begin
+        return words[:used]
 
     def _chunks(self) -> Iterator[np.ndarray]:
         """The table in chunks (K, m) of consecutive nodes; at walls what climbs from node to node."""
         domain = self.domain
+        rows = np.array([[0], [WALLS]]).repeat(len(self.vectors), axis=1)
         for first in range(0, domain.pitch, CHUNK_NODES):
             node = np.arange(first, min(first + CHUNK_NODES, domain.pitch))
-            table = np.tile(node, (len(self.vectors), 1))
-            real = node[: max(domain.n_nodes - first, 0)]
+            table, real = (
+                np.empty((len(self.vectors), node.size), dtype=np.int64),
+                node[: max(domain.n_nodes - first, 0)],
+            )
+            table[:, real.size :] = node[real.size :]
             codes = domain.neighbours_with_ghosts(self.vectors, slice(first, first + real.size))
-            table[:, : real.size] = codes
-            k, i = np.nonzero(codes < 0)
-            is_opening = is_opening_link(codes[k, i])
-            table[k, i] = np.where(is_opening, self.first_outside + real[i] % WARP, WALLS + real[i])
+            _fill(table, codes, real, rows, (TILE, TILE.bit_length() - 1, 1))
+            if domain.part.nodes.openings:
+                k, i = np.nonzero(is_opening_link(codes))
+                table[k, i] = self.first_outside + real[i] % WARP
             yield table
 
 
@@ -340,14 +342,40 @@ def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> NodeNeighbours
     )
 
 
-def _records(addresses: np.ndarray, first: int, walls: int) -> Iterator[bytes]:
-    """The record of each warp of consecutive nodes, from node ``first`` on, without padding."""
-    runs = compress([addresses], len(addresses), WIDE)
-    n_runs = np.diff(runs.lines[:, 0], append=runs.bases.size - 1)
-    begin = first + WARP * np.arange(n_runs.size)
-    bases = (runs.bases[1:] - np.repeat(begin, n_runs).astype(np.uint64)).astype(np.uint32).tobytes()
-    runs.lines[:, 0] = walls
-    lines, size = runs.lines.tobytes(), 4 * runs.lines.shape[1]
-    end = 4 * np.cumsum(n_runs, dtype=np.int64)
-    for warp, (start, stop) in enumerate(zip(end - 4 * n_runs, end, strict=True)):
-        yield lines[warp * size : (warp + 1) * size] + bases[start:stop]
+RUNS = "Tuple((uint32[:,::1], uint64[::1]))"
+
+
+@njit(cache=True, usually=f"(uint32[::1], int64, uint32[::1], uint32[::1], {RUNS}, int64, int64)")
+def _enter(words, used, slots, begin, runs, node, walls):
+    """Append the records of consecutive warps, from a node on, to a table of ``used`` words, but for those that it has
+    already; returns its new size. ``slots``: a hash table, a power of 2 long, of where records begin."""
+    lines, bases = runs
+    for warp in range(len(lines)):
+        first = np.int64(lines[warp, 0]) + 1
+        last = np.int64(lines[warp + 1, 0]) + 1 if warp + 1 < len(lines) else bases.size
+        end = used + lines.shape[1] + last - first
+        record = words[used : end + -end % LINE_UNIT]
+        record[0], record[1 : lines.shape[1]], record[end - used :] = walls, lines[warp, 1:], 0
+        for k in range(first, last):
+            record[lines.shape[1] + k - first] = bases[k] - np.uint64(node + warp * WARP)
+        slot = _slot(words, record, slots)
+        if slots[slot] == 0:
+            slots[slot] = used // LINE_UNIT
+            used += record.size
+        begin[warp] = slots[slot]
+    return used
+
+
+@njit(cache=True)
+def _slot(words, record, slots):
+    """Position of a record, or of an empty slot for it, in a hash table."""
+    key = np.uint64(0)
+    for word in record:
+        key = (key ^ word) * np.uint64(0x9E3779B97F4A7C15)
+    slot = (key >> np.uint64(32)) & np.uint64(slots.size - 1)
+    while slots[slot]:
+        first = np.int64(slots[slot]) * LINE_UNIT
+        if np.array_equal(words[first : first + record.size], record):
+            break
+        slot = (slot + np.uint64(1)) & np.uint64(slots.size - 1)
+    return slot

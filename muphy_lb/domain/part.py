@@ -1,19 +1,16 @@
 """The nodes that one rank stores: its own, and the ghost layer of nodes of other ranks one lattice vector away."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from muphy_lb.base.chunks import chunks
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.narrow import triple
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import NodeList, labels_near
 from muphy_lb.geometry.search import Vicinity, distinct
-
-# Nodes processed at a time: 12 MB of a list that is read from a file.
-CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -61,11 +58,6 @@ def cut_part(nodes: NodeList, owner: Any, rank: int) -> Part:
         cuts=nodes.cuts and cuts_of(nodes.cuts, np.sort(voxel)),
     )
     return Part(rank, near, number, owner)
-
-
-def chunks(size: int) -> Iterator[slice]:
-    """Slices of at most ``CHUNK`` of ``size`` values."""
-    return (slice(first, min(first + CHUNK, size)) for first in range(0, size, CHUNK))
 
 
 def _own_voxels(nodes: NodeList, owner, rank: int) -> np.ndarray:

@@ -98,10 +98,9 @@ def _fill_masks(addresses, lines, counts):
 @njit(cache=True)
 def _starts(row, first):
     """Mask of the lanes of a warp where a run starts."""
-    mask = np.uint32(1)
+    mask, addresses = np.uint32(1), row[first : first + WARP]
     for lane in range(1, WARP):
-        if row[first + lane] != row[first + lane - 1] + 1:
-            mask |= np.uint32(1) << np.uint32(lane)
+        mask |= np.uint32(addresses[lane] != addresses[lane - 1] + 1) << np.uint32(lane)
     return mask
 
 
@@ -127,8 +126,11 @@ def _bases(addresses, lines, first, n_runs):
 @njit(cache=True)
 def _write_bases(bases, run, row, first, mask):
     """Bases of the runs of a mask; the number of the next run."""
-    for lane in range(WARP):
-        if mask >> np.uint32(lane) & np.uint32(1):
+    lane = 0
+    while mask:
+        if mask & np.uint32(1):
             bases[run] = row[first + lane] - lane
             run += 1
+        mask >>= np.uint32(1)
+        lane += 1
     return run

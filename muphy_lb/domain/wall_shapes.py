@@ -1,11 +1,12 @@
 """Normals and curvatures of walls of voxels at the nodes beside them, from the smoothed image."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.base.chunks import side_by_side
 from muphy_lb.domain.links import is_wall
 from muphy_lb.domain.local import LocalDomain
 from muphy_lb.domain.smoothed_fluid import TRUNCATE, SmoothedFluid, edges
@@ -37,8 +38,15 @@ class BesideWalls(NamedTuple):
         """(n,) values of a row at the nodes of a rank; 0 away from walls."""
         if not self.number.size:
             return np.zeros(domain.n_nodes)
-        place = np.minimum(np.searchsorted(self.number, domain.number), self.number.size - 1)
-        return np.where(self.number[place] == domain.number, self.rows[row][place], 0.0)
+        found = np.empty(domain.n_nodes)
+
+        def fill(some: slice) -> None:
+            number = domain.number[some]
+            place = np.minimum(np.searchsorted(self.number, number), self.number.size - 1)
+            found[some] = np.where(self.number[place] == number, self.rows[row][place], 0.0)
+
+        side_by_side(fill, domain.n_nodes)
+        return found
 
 
 def wall_shapes(nodes: NodeList, lattice: Lattice) -> tuple[BesideWalls, np.ndarray]:
@@ -58,7 +66,10 @@ def wall_shapes(nodes: NodeList, lattice: Lattice) -> tuple[BesideWalls, np.ndar
     is_beside = is_wall(codes).any(axis=0)
     beside, codes = near[is_beside], codes[:, is_beside]
     of_wall = is_wall(codes)
-    own = -np.einsum("k,ka,kn->an", lattice.w[1:], lattice.c[1:], of_wall)
+
+    def own(some: np.ndarray) -> np.ndarray:
+        return -np.einsum("k,ka,kn->an", lattice.w[1:], lattice.c[1:], of_wall[:, some])
+
     image = _surrounded(nodes, near, along_axes, int(TRUNCATE * max(SMOOTHINGS) + 0.5))
     (normal, bend), (sharper, bent) = (_smoothed(nodes, image, beside, own, width) for width in SMOOTHINGS)
     is_alike = (normal * sharper).sum(axis=0) > ALIKE
@@ -117,14 +128,31 @@ def _faces_at_corners(codes: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, 
     return found / np.maximum(np.linalg.norm(found, axis=0), 1e-30), -(AXES.T @ is_in.astype(float))
 
 
-def _smoothed(nodes: NodeList, image, beside: np.ndarray, own: np.ndarray, width: float):
-    """(3, m) normals and ``BEND`` of walls that are smoothed; where nothing is left of a wall its normal is ``own``.
-    ``image``: as of :func:`_surrounded`."""
-    gradient, second = _derivatives(nodes, image, beside, width)
-    size = np.linalg.norm(gradient, axis=0)
-    normal = np.where(size > 1e-6, gradient, own)
-    normal /= np.maximum(np.linalg.norm(normal, axis=0), 1e-30)
-    return normal, _bend(normal, np.where(size > 1e-6, second / np.maximum(size, 1e-6), 0.0))
+def _smoothed(nodes: NodeList, image, beside: np.ndarray, own: Callable, width: float) -> np.ndarray:
+    """(2, 3, m) normals and ``BEND`` of walls that are smoothed. ``own(some)``: normals (3, k) of some where nothing is
+    left of a wall; ``image``: as of :func:`_surrounded`."""
+    (fluid, first), axes = image, [axis for axis in range(3) if nodes.shape[2 - axis] > 1]
+    place, found = nodes.coordinates(beside)[:, ::-1] + first, np.empty((2, 3, beside.size))
+    for _, members in fluid.blocks_of(place):
+        _shapes(fluid.smoothed(place[members], width), place, np.arange(beside.size)[members], axes, own, found)
+    return found
+
+
+def _shapes(smoothed, place: np.ndarray, members: np.ndarray, axes: Sequence[int], own: Callable, found) -> None:
+    """Write normals and ``BEND`` to columns ``members`` of (2, 3, m) ``found``, at places (m, 3) z, y, x."""
+    smooth, low = smoothed
+
+    def write(some: slice) -> None:
+        chosen = members[some]
+        normal, second = _differences(smooth, (place[chosen] - low)[:, ::-1], axes)
+        size = np.linalg.norm(normal, axis=0)
+        is_wall_left = size > 1e-6
+        normal[:, ~is_wall_left] = own(chosen[~is_wall_left])
+        normal /= np.maximum(np.linalg.norm(normal, axis=0), 1e-30)
+        found[0][:, chosen] = normal
+        found[1][:, chosen] = _bend(normal, np.where(is_wall_left, second / np.maximum(size, 1e-6), 0.0))
+
+    side_by_side(write, members.size)
 
 
 def _bend(normal: np.ndarray, shape: np.ndarray) -> np.ndarray:
@@ -139,19 +167,6 @@ def _bend(normal: np.ndarray, shape: np.ndarray) -> np.ndarray:
     most, least = (at_node / (1.0 - 0.5 * at_node) for at_node in (most, least))
     along = np.cos(turn) * first.T + np.sin(turn) * second.T
     return least * normal + np.sqrt(most - least) * along
-
-
-def _derivatives(nodes: NodeList, image, chosen: np.ndarray, width: float) -> tuple[np.ndarray, np.ndarray]:
-    """(3, m) first and (3, 3, m) second derivatives of the smoothed fluid at some nodes."""
-    (fluid, first), axes = image, [axis for axis in range(3) if nodes.shape[2 - axis] > 1]
-    place = nodes.coordinates(chosen)[:, ::-1] + first
-    found = np.zeros((3, chosen.size)), np.zeros((3, 3, chosen.size))
-    for _, members in fluid.blocks_of(place):
-        smooth, low = fluid.smoothed(place[members], width)
-        differences = _differences(smooth, (place[members] - low)[:, ::-1], axes)
-        for array, values in zip(found, differences, strict=True):
-            array[..., members] = values
-    return found
 
 
 def _differences(smooth: np.ndarray, place: np.ndarray, axes: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:

@@ -193,20 +193,21 @@ class Engine:
         for name, value in model.unset.items():
             if name in parameters:
                 parameters[name] = np.full_like(parameters[name], value)
-        per_node = any(np.size(value) > 1 for value in parameters.values())
+        of_nodes = [np.asarray(value)[None] for value in parameters.values() if np.size(value) > 1]
+        per_node = any(values.shape != (1, self.domain.n_nodes) for values in of_nodes)
 
         def stored(first, last):
             # nodes in a row with equal initial values, as in a gas or at one depth, are computed once
-            own = [values if values.shape[1] == 1 else values[:, first:last] for values in given]
+            own = [values if values.shape[1] == 1 else values[:, first:last] for values in (*given, *of_nodes)]
             begins = np.arange(last - first) if per_node else _changes(own, last - first)
-            rho, u, *pi = (values if values.shape[1] == 1 else values[:, begins] for values in own)
+            rho, u, *pi = (values if values.shape[1] == 1 else values[:, begins] for values in own[: len(given)])
             n = first + begins
             force = model.force.reference(n, parameters)
             state = initial_populations(model.equilibrium, model.lattice, (rho[0], u), force, *pi)
             state = np.broadcast_to(state, (model.lattice.q, n.size))
             if not model.streaming.stores_before_collision:
                 state = model.collision.reference(state, n, model.lattice, parameters)
-            return state if n.size in (1, last - first) else state.repeat(np.diff(begins, append=last - first), axis=1)
+            return state, begins
 
         self._set(stored)
 
@@ -225,7 +226,8 @@ class Engine:
     def set_populations(self, populations: np.ndarray) -> None:
         """Overwrite the stored (Q, n) or (Q, 1) populations (deviations from w_q): before collision for push, after it
         for the others."""
-        self._set(lambda first, last: populations if populations.shape[1] == 1 else populations[:, first:last])
+        alike = populations.shape[1] == 1
+        self._set(lambda *ends: (populations, np.zeros(1, int)) if alike else (populations[:, slice(*ends)], None))
 
     def populations(self) -> np.ndarray:
         """(Q, n) stored populations; 0, those at rest, where there is no fluid."""
@@ -341,7 +343,7 @@ class Engine:
             self.particles.count_steps(n_steps)
 
     def _set(self, chunk) -> None:
-        """Overwrite the state by ``chunk(first, last)`` -> (Q, m) or (Q, 1); the next step is an even one."""
+        """Overwrite the state, as :meth:`muphy_lb.engine.transfers.StateAccess.write`; the next step is an even one."""
         self.parity, self.steps_kept, self._is_frozen = 0, 0, False
         self.fields.collected.forget()
         self._access.write(self.state(0), chunk)

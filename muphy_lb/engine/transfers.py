@@ -348,13 +348,18 @@ class StateAccess:
             result[:, nodes.first : nodes.last] = self._backend.to_host(out).reshape(4, -1)
         return result
 
-    def write(self, state: State, chunk: Callable[[int, int], np.ndarray]) -> None:
-        """Overwrite the populations by ``chunk(first, last)`` -> (Q, m), or (Q, 1) if these nodes are equal. Chunks
-        are computed side by side, in threads: NumPy computes without Python's lock."""
+    def write(self, state: State, chunk: Callable[[int, int], tuple[np.ndarray, np.ndarray | None]]) -> None:
+        """Overwrite the populations by ``chunk(first, last)`` -> (Q, k) populations and (k,) the first node, from
+        ``first`` on, of those in a row that have each; None if k nodes are different. Chunks are computed side by
+        side, in threads: NumPy computes without Python's lock."""
         q_count, storage, unit = self._model.lattice.q, self._precision.storage, self._precision.unit
 
         def stored(nodes: NodeRange) -> np.ndarray:
-            return (chunk(nodes.first, nodes.last) * unit).astype(storage)
+            populations, begins = chunk(nodes.first, nodes.last)
+            populations = (populations * unit).astype(storage)
+            if begins is None or begins.size in (1, nodes.last - nodes.first):
+                return populations
+            return populations.repeat(np.diff(begins, append=nodes.last - nodes.first), axis=1)
 
         uploaded: tuple = ()
         for nodes, values in self._side_by_side(stored):

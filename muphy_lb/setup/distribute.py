@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from muphy_lb.base.chunks import chunks
 from muphy_lb.case.case import Case
 from muphy_lb.domain import Part, cut_part
-from muphy_lb.domain.part import chunks
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.parallel import agreed_on_root, from_root

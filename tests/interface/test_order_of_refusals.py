@@ -105,7 +105,9 @@ def test_a_python_without_the_packages_is_told_in_a_line():
 
 
 def test_nothing_heavy_is_imported_before_it_is_needed():
-    code = f"import sys, muphy_lb.run.loop; print([name for name in {HEAVY} if name in sys.modules])"
+    """By the loop of a run and by every physics."""
+    physics = "from muphy_lb.base.registry import PHYSICS, package; [package(name) for name in PHYSICS]"
+    code = f"import sys, muphy_lb.run.loop; {physics}; print([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
 

@@ -150,7 +150,7 @@ def test_reading_a_part_takes_memory_for_the_part_not_for_the_list(tmp_path, mon
     nodes = build_nodes(random_voxels((120, 40, 40)))
     write_geometry(tmp_path / "case.h5", nodes)
     write_partition(tmp_path / "case.h5", "p", np.arange(nodes.n_nodes) * 30 // nodes.n_nodes, "slabs")
-    chunks = ("domain.part.CHUNK", "geometry.search.VOXELS_PER_CHUNK", "geometry.nodes.LABELS_PER_CHUNK")
+    chunks = ("base.chunks.CHUNK", "geometry.search.VOXELS_PER_CHUNK", "geometry.nodes.LABELS_PER_CHUNK")
     for chunk in (*chunks, "geometry.store.STRETCH"):
         monkeypatch.setattr(f"muphy_lb.{chunk}", 1 << 8)
 

@@ -6,5 +6,5 @@
   ``cut``: polygons in which planes cut voxels; ``beside``: neighbours with a surface.
 - ``bubbles``: regions of gas under pressure.
 - ``filling``: mass, wetted walls. ``pour``: drops that are added. ``isosurface``: the surface as triangles.
-- ``observers``, ``picture``: outputs.
+- ``observers``, ``frames``: outputs; ``picture``: what a picture shows.
 """

@@ -20,10 +20,10 @@ from muphy_lb.physics.free_surface.capillarity import COS_ANGLE, NO_TENSION, PAR
 from muphy_lb.physics.free_surface.cells import CELL, FILL
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.filling import Snapshot, Wetting, fill, share_of_liquid
+from muphy_lb.physics.free_surface.frames import SurfacePicture
 from muphy_lb.physics.free_surface.isosurface import SurfaceSnapshots
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.observers import BubbleSeries, GaugeSeries, SurfaceSeries, placed_gauges
-from muphy_lb.physics.free_surface.picture import SurfacePicture
 from muphy_lb.physics.free_surface.pour import add_block, add_drop, offered
 from muphy_lb.physics.free_surface.section import WETTED
 from muphy_lb.physics.free_surface.stability import FASTEST_FALL, NO_GAS, fall_warnings, tension_warnings
@@ -188,7 +188,7 @@ class FreeSurface(Physics):
             density += 6.0 * self.tension * self._liquid.curvature(domain)
         if self._is_hydrostatic and self._up is not None:
             density += 3.0 * self._gravity * self._liquid.depth(domain, self._up)
-        deviation = view.communicator.maximum(float(np.abs(density - 1.0).max(initial=0.0)))
+        deviation = view.communicator.maximum(max(float(density.max()) - 1.0, 1.0 - float(density.min())))
         if deviation > LARGEST_DEVIATION:
             raise InputError(
                 f"[[free_surface.liquid]]: at the start the density of the liquid differs by {deviation:.3g} from 1 in"
@@ -206,8 +206,8 @@ class FreeSurface(Physics):
                 f"[[free_surface.liquid]]: no voxel of the geometry has liquid in it; {self._reach()}; move or enlarge"
                 " it"
             )
-        for number, n_wet in enumerate(self._liquid.n_wet(view.domain), 1):
-            if not view.communicator.total(n_wet):
+        for number, is_wet in enumerate(self._liquid.wets(view.domain), 1):
+            if not view.communicator.total(int(is_wet)):
                 raise InputError(
                     f"[[free_surface.liquid]]: no voxel of the geometry has liquid of table number {number} in it;"
                     f" {self._reach()}; move or enlarge the region, or remove it"

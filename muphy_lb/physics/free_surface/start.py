@@ -2,15 +2,14 @@
 share of every voxel they fill, with which pressure and velocity."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import sqrt
 
-import numba
 import numpy as np
 
+from muphy_lb.base.chunks import IN_CACHE, chunks, side_by_side
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2
 from muphy_lb.domain import LocalDomain
@@ -23,7 +22,6 @@ from muphy_lb.setup.initial import FASTEST_MACH
 from muphy_lb.setup.input_fields import read_box_array
 
 FAR = 8.0  # distance [voxels] from spheres beyond which it is unknown
-CHUNK = 1 << 15  # nodes that a thread places at a time, whose numbers stay in its cache
 
 
 def _along(place: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -208,8 +206,9 @@ class InitialLiquid:
         voxels beside openings; those beside inlets are full."""
         n_nodes, ghosts = domain.n_nodes, domain.part.nodes.voxel[domain.ghost_layer.position]
         shares, is_near = self._at(np.concatenate([domain.voxel, ghosts]), self._fill_and_near)
-        fill = shares[:n_nodes]
-        cell = np.where(fill >= 1.0, LIQUID, np.where(fill > 0.0, INTERFACE, GAS))
+        fill, cell = shares[:n_nodes], np.full(n_nodes, GAS, dtype=np.uint8)
+        cell[fill > 0.0] = INTERFACE
+        cell[fill >= 1.0] = LIQUID
         near = np.flatnonzero((cell == LIQUID) & (is_near[:n_nodes] > 0.0))
         for code in domain.neighbours_with_ghosts(lattice.c[1:], near):
             beside = np.where(code < domain.pitch, code, code - domain.pitch + n_nodes)
@@ -218,7 +217,7 @@ class InitialLiquid:
         links = domain.links
         fill[links.node[is_inlet[links.boundary]]] = 1.0
         cell[links.node[cell[links.node] == GAS]] = INTERFACE
-        return cell.astype(np.uint8), fill
+        return cell, fill
 
     def share(self, domain: LocalDomain) -> np.ndarray:
         """(n,) share of every node of a rank that lies in the regions."""
@@ -229,9 +228,10 @@ class InitialLiquid:
         size, is_periodic = np.array(self._header.shape[::-1]), np.asarray(self._header.periodic)
         return (((place == 0) | (place == size - 1)) & is_periodic).any(axis=1)
 
-    def n_wet(self, domain: LocalDomain) -> list[int]:
-        """Number of nodes of a rank that each region may wet."""
-        return [int(self._at(domain.voxel, region.holds).sum()) for region in self._regions]
+    def wets(self, domain: LocalDomain) -> list[bool]:
+        """Whether each region may wet nodes of a rank."""
+        voxels = [domain.voxel[some] for some in chunks(domain.n_nodes, IN_CACHE)]
+        return [any(region.holds(self._place(some)).any() for some in voxels) for region in self._regions]
 
     def depth(self, domain: LocalDomain, up: np.ndarray) -> np.ndarray:
         """(n,) depth of the centre of every node of a rank below the top of the regions it lies in [voxels], negative
@@ -280,13 +280,17 @@ class InitialLiquid:
 
     def _at(self, voxel: np.ndarray, values: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """(..., n) values of positions (m, 3) at voxel ids (n,), side by side in threads."""
-        chunks = [voxel[first : first + CHUNK] for first in range(0, max(1, voxel.size), CHUNK)]
+        found = np.empty((*values(self._place(voxel[:0])).shape[:-1], voxel.size))
 
-        def at(some):
-            return values(voxel_coordinates(some, self._header.shape).astype(float))
+        def fill(some: slice) -> None:
+            found[..., some] = values(self._place(voxel[some]))
 
-        with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-            return np.concatenate(list(pool.map(at, chunks)), axis=-1)
+        side_by_side(fill, voxel.size)
+        return found
+
+    def _place(self, voxel: np.ndarray) -> np.ndarray:
+        """(m, 3) positions at voxel ids (m,), in memory one component after the other, as they are read."""
+        return voxel_coordinates(voxel, self._header.shape).astype(float, order="F")
 
     def _fill_and_near(self, place: np.ndarray) -> np.ndarray:
         """(2, m) share of voxels (m, 3) that is liquid, and whether the surface may cut a neighbour."""
@@ -302,12 +306,13 @@ class InitialLiquid:
         fill = (distance < 0.0).astype(float)
         cut = np.flatnonzero(np.abs(distance) < CUT)
         steps = (np.arange(PARTS) + 0.5) / PARTS - 0.5
-        parts = np.stack(np.meshgrid(*[steps if thick else [0.0] for thick in self._is_thick], indexing="ij"), axis=-1)
-        parts = parts.reshape(-1, 3)
-        for first in range(0, cut.size, 4096):
-            some = cut[first : first + 4096]
-            distance_of_parts = self._distance((place[some, None] + parts).reshape(-1, 3))
-            fill[some] = np.clip(0.5 - PARTS * distance_of_parts, 0.0, 1.0).reshape(some.size, -1).mean(axis=1)
+        parts = np.stack(np.meshgrid(*[steps if thick else [0.0] for thick in self._is_thick], indexing="ij"))
+        parts = parts.reshape(3, 1, -1)
+        for some in np.array_split(cut, -(-cut.size * parts.size // (3 * IN_CACHE)) or 1):
+            distance_of_parts = self._distance((place[some].T[:, :, None] + parts).reshape(3, -1).T)
+            fill[some] = (
+                np.clip(0.5 - PARTS * distance_of_parts, 0.0, 1.0).reshape(some.size, parts.shape[2]).mean(axis=1)
+            )
         for image in self._images:
             fill = np.maximum(fill, image.share(place))
         return np.where(fill < NOTHING, 0.0, np.where(fill > 1.0 - NOTHING, 1.0, fill))

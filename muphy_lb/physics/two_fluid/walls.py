@@ -26,10 +26,11 @@ def wall_normals(nodes: NodeList, lattice: Lattice, angles_deg: np.ndarray) -> B
         walls beside the node, and curvatures (:data:`muphy_lb.domain.wall_shapes.BEND`).
     """
     shapes, codes = wall_shapes(nodes, lattice)
-    of_wall = is_wall(codes)
-    number = np.where(codes <= FIRST_WALL_LINK, FIRST_WALL_LINK - codes, len(angles_deg) - 1)
-    cotangents = np.tan(np.deg2rad(90.0 - angles_deg))[np.where(of_wall, number, 0)]
-    cotangent = np.where(of_wall, cotangents, 0.0).sum(axis=0) / of_wall.sum(axis=0)
+    of_walls, cotangent = np.tan(np.deg2rad(90.0 - angles_deg)), np.zeros(codes.shape[1])
+    for along in codes:
+        number = np.where(along <= FIRST_WALL_LINK, FIRST_WALL_LINK - along, len(angles_deg) - 1)
+        cotangent += np.where(is_wall(along), of_walls[number], 0.0)
+    cotangent /= is_wall(codes).sum(axis=0)
     cosine = cotangent / np.sqrt(1.0 + cotangent * cotangent)
     return shapes._replace(rows=np.insert(shapes.rows[:6], 3, cosine, axis=0))
 
@@ -38,7 +39,7 @@ def narrow_share(nodes: NodeList, chosen: np.ndarray | slice) -> float:
     """Share of the ``chosen`` nodes, a mask (n,) or a slice, that lie between walls ``NO_ROOM`` voxels apart at most,
     along an axis; 0 if there are none."""
     codes, is_narrow = NeighbourSearch(nodes).table(AXES), np.zeros(nodes.n_nodes, dtype=bool)
-    links = np.where(is_wall(codes), 1, NO_ROOM + 1)  # to the wall along a vector
+    links = np.where(is_wall(codes), np.int8(1), np.int8(NO_ROOM + 1))  # to the wall along a vector
     for k, found in enumerate(links):
         for _ in range(NO_ROOM - 1 if nodes.shape[2 - k // 2] > 1 else 0):
             found[:] = np.minimum(found, np.where(codes[k] >= 0, found[np.maximum(codes[k], 0)] + 1, NO_ROOM + 1))

@@ -107,7 +107,7 @@ def test_the_random_geometries_have_links_of_every_kind():
 
 def test_a_part_does_not_depend_on_the_chunks_in_which_the_list_is_looked_at(monkeypatch):
     nodes, owner, found = parts(0)
-    for chunk in ("domain.part.CHUNK", "geometry.search.VOXELS_PER_CHUNK", "geometry.nodes.LABELS_PER_CHUNK"):
+    for chunk in ("base.chunks.CHUNK", "geometry.search.VOXELS_PER_CHUNK", "geometry.nodes.LABELS_PER_CHUNK"):
         monkeypatch.setattr(f"muphy_lb.{chunk}", 13)
     for part in found:
         assert_equal(cut_part(nodes, owner, part.rank), part)
