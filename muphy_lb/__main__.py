@@ -23,7 +23,16 @@ from muphy_lb.base.errors import BackendError, InputError, MuphyError, OutputErr
 from muphy_lb.base.phases import PROFILE, READING, SETTING_UP, spent_on
 from muphy_lb.base.version import __version__
 from muphy_lb.geometry.limits import shown
-from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, lost_output, missing_package, silence
+from muphy_lb.output.terminal import (
+    KeptInterrupt,
+    coloured,
+    configure_logging,
+    lost_output,
+    missing_package,
+    open_closed_streams,
+    silence,
+    tell,
+)
 from muphy_lb.run.options import (
     DEFAULT_OUTPUT,
     NO_PICTURES,
@@ -58,8 +67,12 @@ class Command(NamedTuple):
 def main(arguments=None) -> int:
     """Run one command; returns the exit code. A failure on any rank is reported once and ends all ranks."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    open_closed_streams()
     if words and words[0] in DOCTOR:  # it begins where packages are missing without which no other command does
-        return import_module("muphy_lb.doctor.command").doctor(words[1:], partial(print, flush=True))
+        code = import_module("muphy_lb.doctor.command").doctor(words[1:], tell)
+        if reason := lost_output():
+            print(f"muphy-lb: error: {reason}", file=sys.stderr)
+        return OutputError.exit_code if reason else code
     with KeptInterrupt() as interrupt:
         try:
             communicator, options, usage_error = _begin(words)
@@ -254,10 +267,7 @@ def _prepare(words, communicator) -> int:
 
 def _say(communicator, text: str) -> None:
     if communicator.rank == 0:
-        try:
-            print(coloured(printable(text)), flush=True)
-        except OSError as error:
-            silence(error)
+        tell(coloured(printable(text)))
 
 
 def _closing_text(summary: dict, measured: list[str], folder) -> str:

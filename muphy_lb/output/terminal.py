@@ -74,6 +74,22 @@ def silence(error: OSError) -> None:
         _lost.append(f"the output cannot be written any more: {error.strerror}; files of the command are whole")
 
 
+def tell(text: str) -> None:
+    """Print a text for as long as what is printed can be written."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        silence(error)
+
+
+def open_closed_streams() -> None:
+    """Open the null device in place of streams that the shell has closed: a file opened later would have their number."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    sys.stdout, sys.stderr = sys.stdout or os.fdopen(1, "w"), sys.stderr or os.fdopen(2, "w")
+
+
 def lost_output() -> str:
     """Why a part of the output is lost, in words; empty if it is not."""
     return _lost[0] if _lost else ""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from muphy_lb import Simulation, Study
-from muphy_lb.__main__ import _parse
+from muphy_lb.__main__ import _parse, main
 from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.base.files.atomic import check_file
 from muphy_lb.boundaries.waveform import read_table
@@ -96,6 +96,22 @@ def test_an_output_on_a_full_disk_is_told_and_does_not_end_the_work(tmp_path):
         "muphy-lb: error: the output cannot be written any more: No space left on device; files of the command are"
         " whole"
     ]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_findings_that_cannot_be_printed_are_told_in_one_line(monkeypatch, capsys):
+    monkeypatch.setattr("muphy_lb.output.terminal._lost", [])
+    monkeypatch.setattr("muphy_lb.doctor.command._examined", lambda _answer: ())
+    with open("/dev/full", "w") as full, monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", full)
+        assert main(["doctor"]) == OutputError.exit_code
+    assert "cannot be written any more" in capsys.readouterr().err
+
+
+def test_an_output_that_the_shell_has_closed_stops_no_work():
+    words = f"{sys.executable} -m muphy_lb examples"
+    done = subprocess.run(f"{words} >&-", shell=True, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_permeability_beside_a_wall_that_moves_is_refused(tmp_path):
