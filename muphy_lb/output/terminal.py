@@ -83,7 +83,7 @@ def tell(text: str) -> None:
 
 
 def open_closed_streams() -> None:
-    """Open the null device in place of streams that the shell has closed: a file opened later would have their number."""
+    """Open the null device in place of closed streams, whose numbers files opened later would take."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
