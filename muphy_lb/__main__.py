@@ -30,6 +30,7 @@ from muphy_lb.output.terminal import (
     lost_output,
     missing_package,
     open_closed_streams,
+    show_held_warnings,
     silence,
     tell,
 )
@@ -99,6 +100,7 @@ def main(arguments=None) -> int:
         _end_all(communicator, f"muphy-lb: error: {reason}", BackendError.exit_code)
     except Exception:  # no rank may die alone: the others would wait for it for ever
         _end_all(communicator, f"muphy-lb: unexpected error\n{traceback.format_exc()}", 1)
+    show_held_warnings()
     if reason := lost_output():
         _end_all(communicator, f"muphy-lb: error: {reason}", code or OutputError.exit_code)
     communicator.finalise()
