@@ -20,6 +20,7 @@ from typing import NamedTuple, NoReturn
 
 from muphy_lb.base.arguments import Parser
 from muphy_lb.base.errors import BackendError, InputError, MuphyError, OutputError, printable
+from muphy_lb.base.files.atomic import remove_empty_folders
 from muphy_lb.base.phases import PROFILE, READING, SETTING_UP, spent_on
 from muphy_lb.base.version import __version__
 from muphy_lb.geometry.limits import shown
@@ -32,7 +33,6 @@ from muphy_lb.output.terminal import (
     open_closed_streams,
     show_held_warnings,
     silence,
-    tell,
 )
 from muphy_lb.run.options import (
     DEFAULT_OUTPUT,
@@ -70,7 +70,7 @@ def main(arguments=None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     open_closed_streams()
     if words and words[0] in DOCTOR:  # it begins where packages are missing without which no other command does
-        code = import_module("muphy_lb.doctor.command").doctor(words[1:], tell)
+        code = import_module("muphy_lb.doctor.command").doctor(words[1:], _print)
         if reason := lost_output():
             print(f"muphy-lb: error: {reason}", file=sys.stderr)
         return OutputError.exit_code if reason else code
@@ -146,6 +146,7 @@ def _execute(options, communicator) -> int:
 def _end_all(communicator, message: str, exit_code: int):
     from muphy_lb.parallel.communicator import wait_for_lower_ranks
 
+    remove_empty_folders()
     wait_for_lower_ranks(communicator)
     on_rank = f" [rank {communicator.rank} of {communicator.size}]" if communicator.size > 1 else ""
     print(coloured(printable(f"{message}{on_rank}"), sys.stderr), file=sys.stderr, flush=True)
@@ -269,7 +270,14 @@ def _prepare(words, communicator) -> int:
 
 def _say(communicator, text: str) -> None:
     if communicator.rank == 0:
-        tell(coloured(printable(text)))
+        _print(coloured(printable(text)))
+
+
+def _print(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        silence(error)
 
 
 def _closing_text(summary: dict, measured: list[str], folder) -> str:

@@ -77,14 +77,6 @@ def silence(error: OSError) -> None:
         _lost.append(f"the output cannot be written any more: {error.strerror}; files of the command are whole")
 
 
-def tell(text: str) -> None:
-    """Print a text for as long as what is printed can be written."""
-    try:
-        print(text, flush=True)
-    except OSError as error:
-        silence(error)
-
-
 def open_closed_streams() -> None:
     """Open the null device in place of closed streams, whose numbers files opened later would take."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
@@ -166,8 +158,8 @@ class _PrintableFormatter(logging.Formatter):
 
 
 def _make_warnings_printable() -> None:
-    """Warnings of libraries may hold such text, too: matplotlib's of a character that its font does not have. Those of
-    numbers that overflow are held back: a flow that diverges is told of in words."""
+    """Warnings of libraries may hold such text, too: matplotlib's of a character that its font does not have. Warnings
+    of numbers that overflow are held back: a flow that diverges is told of in words."""
     as_given, shown = warnings.formatwarning, warnings.showwarning
     warnings.formatwarning = lambda *warning: printable(as_given(*warning))
 

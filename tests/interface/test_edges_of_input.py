@@ -18,6 +18,7 @@ from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.geometry.quantities import column_in_si
 from muphy_lb.output.terminal import _TerminalHandler
 from muphy_lb.output.vtkhdf import find_snapshot
+from muphy_lb.parallel.communicator import SerialCommunicator
 from muphy_lb.partition.__main__ import main as partition
 from muphy_lb.run.description import describe_case
 from tests.laws.smallest import BODY, LOW, SECTIONS, smallest
@@ -82,6 +83,18 @@ def test_commands_look_at_their_files_first(name, tmp_path, capsys):
     with pytest.raises(OutputError, match="it is a folder"):
         command(first, what, option, tmp_path)
     assert "numbering" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("first", ["run", "permeability", "trace", "bench"])
+def test_a_refused_run_leaves_no_folder(first, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(SerialCommunicator, "abort", lambda _self, code: sys.exit(code))
+    case, out = tmp_path / "case.toml", tmp_path / "out"
+    case.write_text(smallest().to_toml())
+    option = {"trace": ["-o", out / "a" / "t.json"], "bench": ["--json", out / "a" / "t.json"]}.get(first, ["-o", out])
+    with pytest.raises(SystemExit):
+        main([*map(str, [first, case, *option]), "--set", "lattice.time_step_s=100"])
+    assert "relaxation time is 30.5" in capsys.readouterr().err
+    assert not out.exists()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
