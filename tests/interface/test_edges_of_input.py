@@ -5,6 +5,7 @@ import errno
 import logging
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from muphy_lb.output.vtkhdf import find_snapshot
 from muphy_lb.parallel.communicator import SerialCommunicator
 from muphy_lb.partition.__main__ import main as partition
 from muphy_lb.run.description import describe_case
+from muphy_lb.setup.waveforms import refuse_other_units
 from tests.laws.smallest import BODY, LOW, SECTIONS, smallest
 from tests.vessel import command
 
@@ -235,6 +237,29 @@ def test_the_end_of_a_heading_is_a_unit_or_a_word():
         with pytest.raises(ValueError, match="for the unit write"):
             column_in_si(1.0, heading, unit)
     assert column_in_si(1.0, "diameter [in]", "m") == 0.0254
+
+
+@pytest.mark.parametrize(
+    ("heading", "velocity", "problem"),
+    [
+        ("u [cm/s]", 0.01, ""),
+        ("factor", 3.0, ""),
+        ("u (t) [-]", 3.0, ""),
+        ("u [cm/s]", 1.0, "factor of openings.inlet.velocity_m_s: where .* = '1 cm/s', else leave the unit out"),
+        ("u_cm_s", 1.0, "the heading 'u_cm_s' names a unit"),
+        ("flow (mL/s)", 1.0, "the heading 'flow .mL/s.' names a unit"),
+        ("u [%]", 0.01, "the heading 'u .%.' names a unit"),
+    ],
+)
+def test_a_factor_with_a_unit_multiplies_one_of_it(heading, velocity, problem, tmp_path):
+    """Flow rates in mL/s, as factors of 1 m3/s, were a million times too large."""
+    table = tmp_path / "beat.csv"
+    table.write_text(f"time [ms],{heading}\n0,1\n200,2\n500,1.5\n800,1\n")
+    inlet = {"name": "inlet", "velocity_m_s": velocity, "waveform": {"file": str(table)}}
+    channel = {"geometry": {"options": {"ends": "open"}}, "lattice": {"time_step_s": 0.01}, "run": {"steps": 80}}
+    case = smallest(openings=[inlet, {"name": "outlet", "pressure_pa": 0.0}], **channel)
+    with pytest.raises(InputError, match=problem) if problem else nullcontext():
+        refuse_other_units(case)
 
 
 @pytest.mark.parametrize(
