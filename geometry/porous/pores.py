@@ -79,12 +79,12 @@ def leads_through(nodes: NodeList, axes: np.ndarray, connected_by: str = "faces"
     ``connected_by``: as of :func:`find_pores`. Raises GeometryError: too little memory for the box."""
     ask_for_voxels(nodes.shape, BYTES_PER_VOXEL, "the pores that lead from end to end")
     flags = np.full(nodes.shape, SOLID, dtype=FLAG_DTYPE)
-    flags.flat[nodes.voxel] = FLUID
+    flags.flat[nodes.voxel[:]] = FLUID
     pores = find_pores(Voxels(flags, periodic=nodes.periodic), connected_by)
     leads, length = np.asarray(pores.percolates[:, axes].any(axis=1)), pores.spans[:, 1] - pores.spans[:, 0]
     found = np.zeros(flags.size, dtype=bool)
     found[flags.reshape(-1) == FLUID] = np.repeat(leads[pores.label], length)
-    return found[nodes.voxel]
+    return found[nodes.voxel[:]]
 
 
 def check_connection(connected_by: str) -> None:

@@ -16,6 +16,8 @@ from muphy_lb.__main__ import _parse, main
 from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.base.files.atomic import check_file
 from muphy_lb.boundaries.waveform import read_table
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.geometry.__main__ import main as geometry
 from muphy_lb.geometry.quantities import column_in_si
 from muphy_lb.output.terminal import _TerminalHandler
 from muphy_lb.output.vtkhdf import find_snapshot
@@ -23,7 +25,7 @@ from muphy_lb.parallel.communicator import SerialCommunicator
 from muphy_lb.partition.__main__ import main as partition
 from muphy_lb.run.description import describe_case
 from muphy_lb.setup.waveforms import refuse_other_units
-from tests.laws.smallest import BODY, LOW, SECTIONS, smallest
+from tests.laws.smallest import BODY, FLOW, LOW, SECTIONS, smallest
 from tests.vessel import command
 
 
@@ -134,6 +136,24 @@ def test_a_permeability_beside_a_wall_that_moves_is_refused(tmp_path):
     case.write_text(smallest(walls=[LOW]).to_toml())
     with pytest.raises(InputError, match="driven, or changed, by a moving wall"):
         command("permeability", case, "-o", tmp_path / "k")
+
+
+@pytest.mark.parametrize(
+    ("option", "is_prepared"), [(["--axis", "y"], False), (["--tensor"], False), (["--tensor"], True)]
+)
+def test_a_direction_along_which_nothing_leads_is_refused_before_its_flow(option, is_prepared, tmp_path):
+    image = np.ones((1, 10, 12), dtype=np.uint8)
+    image[:, 5] = 0
+    np.save(tmp_path / "image.npy", image)
+    made = {"shape": None, "file": "image.npy", "options": {"fluid_value": 1}, "periodic": "xyz"}
+    if is_prepared:
+        words = ["--fluid-value", "1", "--spacing-m", "1", "--periodic", "xyz"]
+        assert geometry([*map(str, [tmp_path / "image.npy", tmp_path / "image.h5"]), *words]) == 0
+        made = {"file": "image.h5"}
+    case, tables = tmp_path / "case.toml", FLOW | {"geometry": made if is_prepared else made | {"spacing_m": 1.0}}
+    case.write_text(case_from_dict(tables).to_toml())
+    with pytest.raises(InputError, match="no pore leads from end to end along y, where the force acts, so that k is 0"):
+        command("permeability", case, "-o", tmp_path / "k", option)
 
 
 # --- cases -----------------------------------------------------------------------------------------------------------
