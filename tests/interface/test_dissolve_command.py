@@ -113,6 +113,8 @@ def test_a_solid_that_is_gone_ends_the_course(dissolve):
             {"dissolution": {"step_s": 250.0}},
             "layer would move by .* voxels; allowed: largest_change = 0.2",
         ),
+        ({"dissolution": {"step_s": 1e-6}}, r"steady flows; allowed: 10,000: give step_s = .* or leave it out"),
+        ({"dissolution": {"largest_change": 1e-9}}, "dissolution.largest_change"),
         ({"dissolution": {"molar_volume_m3": -1.0}}, "dissolution.molar_volume_m3"),
         ({"dissolution": {"largest_change": 0.8}}, "dissolution.largest_change"),
         ({"dissolution": {"species": "sale"}}, "has dissolution.species = 'sale', which is not an entry of .*'salt'"),
