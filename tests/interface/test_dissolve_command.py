@@ -93,8 +93,13 @@ def test_a_command_that_was_stopped_goes_on_with_the_same_bits(dissolve, tmp_pat
     assert dissolve(short) == whole and len(taken) == len(whole)
     with pytest.raises(InputError, match=r"holds a solid of another case: dissolution\.end_s was 120\.0, is 90\.0"):
         dissolve({"dissolution": {"end_s": 90.0}})
+    np.savez(tmp_path / "out" / "state.npz", shares=np.zeros(3))
+    with pytest.raises(InputError, match="by another version of muphy-lb: it has no 'record'"):
+        dissolve(short)
     (tmp_path / "out" / "state.npz").write_bytes(b"no archive")
-    with pytest.raises(InputError, match="is damaged, or not a state of this command; give --overwrite to start again"):
+    with pytest.raises(
+        InputError, match="is damaged, or not a record of this command; give --overwrite to start again"
+    ):
         dissolve(short)
 
 

@@ -138,9 +138,7 @@ def test_a_permeability_beside_a_wall_that_moves_is_refused(tmp_path):
         command("permeability", case, "-o", tmp_path / "k")
 
 
-@pytest.mark.parametrize(
-    ("option", "is_prepared"), [(["--axis", "y"], False), (["--tensor"], False), (["--tensor"], True)]
-)
+@pytest.mark.parametrize(("option", "is_prepared"), [("--axis=y", False), ("--tensor", False), ("--tensor", True)])
 def test_a_direction_along_which_nothing_leads_is_refused_before_its_flow(option, is_prepared, tmp_path):
     image = np.ones((1, 10, 12), dtype=np.uint8)
     image[:, 5] = 0
@@ -191,7 +189,7 @@ def test_a_bolus_behind_the_end_and_a_wave_of_few_steps_are_told():
     [
         ("free_surface", "free_surface", {"liquid": [BODY | {"velocity_m_s": [0.0, 0.0, 0.1]}]}),
         ("two_fluid", "two_fluid", {"second_acceleration_m_s2": [0.0, 0.0, -1e-4]}),
-        ("thermal", "thermal", {"gravity_m_s2": [0.0, -1.0, 1.0]}),
+        ("thermal", "thermal", {"gravity_m_s2": [0.0, -1.0, 1.0], "expansion_1_k": 0.0}),
         ("age", "initial", {"velocity_m_s": [0.0, 0.0, 0.1]}),
         ("age", "walls", [{"name": "low", "box_m": LOWER, "rotation_rad_s": [0.1, 0.0, 0.0]}]),
         ("age", "walls", [{"name": "low", "box_m": LOWER, "velocity_m_s": [0.1, 0.0, 0.1]}]),
@@ -202,10 +200,13 @@ def test_what_points_out_of_a_plane_lattice_is_refused(physics, key, value):
         describe_case(smallest(physics, **{key: value}))
 
 
-def test_gravity_out_of_the_plane_is_told_where_heat_shall_move_fluid():
-    gravity = {"gravity_m_s2": [0.0, 0.0, -9.81]}
-    assert "so that heat moves no fluid" in describe_case(smallest("thermal", thermal=gravity))
-    assert "so that heat" not in describe_case(smallest("thermal", thermal=gravity | {"expansion_1_k": 0.0}))
+@pytest.mark.parametrize("gravity", [{}, {"gravity_m_s2": [0, 0, -9.81]}, {"gravity_m_s2": [0, -9.81, 1]}])
+def test_gravity_out_of_the_plane_is_refused_where_heat_shall_move_fluid(gravity):
+    """The first one is the default."""
+    heat = {"reference_k": 300.0, "diffusivity_m2_s": 0.05}
+    with pytest.raises(InputError, match=r"gravity_m_s2 = .* heat would move no fluid: .*-9.81, 0.0"):
+        case_from_dict(FLOW | {"thermal": heat | gravity | {"expansion_1_k": 1e-3}})
+    case_from_dict(FLOW | {"thermal": heat | {"expansion_1_k": 0.0}})
 
 
 @pytest.mark.parametrize(
