@@ -175,6 +175,7 @@ def test_what_comes_behind_the_end_of_the_run_is_told(physics, more, text):
     assert text in describe_case(case)
 
 
+EQUAL = [{"name": name, "pressure_pa": 0.0} for name in ("inlet", "outlet")]
 LOWER = [[-9.0, -9.0, -9.0], [99.0, 0.5, 99.0]]
 
 
@@ -299,6 +300,30 @@ def test_the_first_fault_of_a_table_is_named(text, problem, tmp_path):
     table.write_text(text)
     with pytest.raises(InputError, match=problem):
         read_table(table, "waveform.file")
+
+
+@pytest.mark.parametrize(
+    ("physics", "more", "is_told"),
+    [
+        ([], {}, True),
+        (["dissipation"], {"walls": []}, True),
+        (["porous_medium"], {"walls": []}, True),
+        ([], {"geometry": {"options": {"ends": "open"}}, "openings": [EQUAL[0], EQUAL[1]]}, True),
+        (
+            [],
+            {"geometry": {"options": {"ends": "open"}}, "openings": [EQUAL[0], EQUAL[1] | {"pressure_pa": 0.1}]},
+            False,
+        ),
+        ([], {"walls": [LOW]}, False),
+        ([], {"initial": {"velocity_m_s": [0.01, 0.0, 0.0]}}, False),
+        ([], {"flow": {"acceleration_m_s2": [1e-4, 0.0, 0.0]}}, False),
+        (["thermal"], {"walls": []}, False),
+        (["dispersion"], {"walls": []}, False),
+    ],
+)
+def test_a_flow_that_nothing_drives_is_told(physics, more, is_told):
+    still = {"flow": {"acceleration_m_s2": [0.0, 0.0, 0.0]}}
+    assert ("nothing drives the flow" in describe_case(smallest(*physics, **still | more))) == is_told
 
 
 # --- Python ----------------------------------------------------------------------------------------------------------

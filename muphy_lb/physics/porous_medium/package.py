@@ -29,6 +29,7 @@ class PorousMedium(Physics):
     """Parts of the fluid with a permeability, whose drag the flow feels."""
 
     name = KEY
+    needs_flow = True
     excludes = frozenset({"fluctuating", "particles", "free_surface", "two_fluid", "dissipation"})
     goes_on_in_frozen_flow = True  # what the flow carries continues with the velocity in the medium
 
