@@ -160,6 +160,7 @@ _EXAMPLES = {
     "m": "0.2 mm",
     "m^2": "5 mm^2",
     "m/s": "20 cm/s",
+    "m/s^2": "0.1 g_0",
     "m^3/s": "5 mL/min",
     "kg/s": "5 g/min",
     "Pa": "10 mmHg",

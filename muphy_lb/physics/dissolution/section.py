@@ -7,6 +7,7 @@ from pydantic import Field
 
 from muphy_lb.base.key_units import is_number
 from muphy_lb.case.section import Box, Name, Positive, Section, Vector, did_you_mean, given_tables, given_values
+from muphy_lb.case.usual import Usual, outside
 from muphy_lb.geometry.solid_place import MovedBy, SolidPlace
 
 KEY = "dissolution"
@@ -110,3 +111,13 @@ def moving_solid(case) -> MovedBy | None:
         own.largest_change,
         own.settled_within,
     )
+
+
+USUAL = (
+    Usual(
+        f"{KEY}.molar_volume_m3",
+        outside(1e-7, 1.0),
+        "{value} m3 of solid for each mol, or unit, of the species is that of no solid (calcite: 3.69e-5 m3/mol); one"
+        " in cm3 is 1e6 times as large",
+    ),
+)
