@@ -48,6 +48,10 @@ GRAIN = {
         **{"centre_m": [6e-4, 5e-4, 6e-4], "radius_m": 2.5e-4},
     },
 }
+DYE = {
+    "particles": [{"name": "dye", "kind": "tracers", "count": 5, "diffusivity_m2_s": 2.3e-5}],
+    "lattice": {"time_step_s": 3e-5},
+}
 BIG = [[-5, -5, -5], [5, 5, 5]]
 
 
@@ -102,6 +106,7 @@ SLIPS = [
     (PIPE, {"fluid.temperature_k": 27.0, "fluctuating": {}}, "fluid.temperature_k: no fluid that flows here has 27 K"),
     (PIPE, OIL, "two_fluid.interfacial_tension_n_m: no interface has 3 N/m"),
     (PIPE, GRAIN, "dissolution.molar_volume_m3: 36.9 m3 of solid for each mol"),
+    (PIPE, DYE, "particles.dye.diffusivity_m2_s: with 2.3e-05 m2/s the"),
     (PIPE, {"age": {"diffusivity_m2_s": 1e-2}}, "age.diffusivity_m2_s: with 0.01 m2/s the Schmidt number"),
 ]
 
