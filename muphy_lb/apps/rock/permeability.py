@@ -17,7 +17,7 @@ from muphy_lb.case.case import Case, load_case
 from muphy_lb.geometry.axes import AXES
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.geometry.porous.pores import leads_through
+from muphy_lb.geometry.porous.pores import pores_of
 from muphy_lb.measure.permeability import DARCY_M2, driving_acceleration, refuse_other_drives
 from muphy_lb.measure.permeability_observer import distribution_chart, permeability_lines
 from muphy_lb.output.series import write_summary
@@ -162,12 +162,13 @@ def _read(cases: list[Case], say, ahead: Ahead) -> NodeList | None:
 
 
 def _refuse_closed(cases: list[Case], nodes: NodeList) -> None:
-    """Raise InputError: along a force no pore leads through; where memory suffices to look for one."""
+    """Raise InputError: along a force no pore leads through, where memory suffices to look for one."""
+    leads: np.ndarray = np.ones(3, dtype=bool)
+    with suppress(GeometryError):
+        leads = np.asarray(pores_of(nodes, "edges").percolates.any(axis=0))
     for case in cases:
         axes = driving_acceleration(case, nodes.header) != 0.0
-        with suppress(GeometryError):
-            if leads_through(nodes, axes, "edges").any():
-                continue
+        if not leads[axes].any():
             along = " or ".join(axis for axis, acts in zip(AXES, axes, strict=True) if acts)
             raise InputError(
                 f"permeability: no pore leads from end to end along {along}, where the force acts, so that k is 0;"
