@@ -97,6 +97,13 @@ class NodeList:
         return np.asarray(self.origin_m) + self.spacing_m * self.coordinates(nodes)
 
 
+def box_told(geometry: GeometryHeader | NodeList) -> str:
+    """The box of voxels of a geometry, as text for messages."""
+    low = np.asarray(geometry.origin_m) - 0.5 * geometry.spacing_m
+    ends = low, low + geometry.spacing_m * np.array(geometry.shape[::-1])
+    return "the box of voxels is ({}) to ({}) m".format(*(", ".join(f"{x:.4g}" for x in end) for end in ends))
+
+
 def voxel_coordinates(voxel: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
     """(n, 3) int64 coordinates (x, y, z) of voxel ids in a box of ``shape`` (nz, ny, nx)."""
     _, ny, nx = shape

@@ -20,6 +20,7 @@ NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 UNIT = r"[A-Za-zµμÅ°%1][\wµμÅ°%/*^.²³ -]*"
 #: A number and a unit. No sums, brackets or powers of numbers: Pint would evaluate them.
 QUANTITY = rf"({NUMBER})\s*({UNIT})"
+PLAIN = ("", "1", "-")  # in the brackets of a heading: numbers without a unit
 MAX_TEXT = 60
 LARGEST = 1e30
 SHORTEST, LONGEST = 1e-15, 1e15  # bounds of the length unit of a file [m]
@@ -76,10 +77,8 @@ def column_in_si(column, heading: str, unit: str):
     stands in round ones or at its end, ``time (ms)``, ``time_ms``, ``time/ms``, ``velocity_cm_s``, counts if it is such
     a unit. ValueError as of :func:`in_si`, and for one or two letters at the end, such as ``_in``, that are a unit, but
     no decimal multiple of that in SI, and may be a part of the name."""
-    square, round_ones = (re.findall(pattern, heading) for pattern in (r"\[([^][]+)\]", r"\(([^()]+)\)"))
-    words = re.split(r"[_\s/]+", heading.strip())
-    ends = [sign.join(words[-n:]) for n in (3, 2, 1) if n < len(words) for sign in "/*"]
-    for name in square[-1:] or round_ones or ends:
+    square, round_ones, ends = _names_of_units(heading)
+    for name in square or round_ones or ends:
         try:
             zero, one = (in_si(f"{number} {name}", unit) for number in (0, 1))
         except ValueError:
@@ -90,6 +89,28 @@ def column_in_si(column, heading: str, unit: str):
             raise ValueError(f"ends in {name!r}, {one:g} {unit} or a word: for the unit write [{name}], else rename it")
         return zero + (one - zero) * column
     return column
+
+
+def named_unit(heading: str) -> str | None:
+    """The unit that the heading of a column of plain numbers names, of any dimension: in brackets, ``flow [mL/s]``,
+    ``flow (mL/s)``, or at its end, ``flow_mL_s``; None without one. Names of one letter or word are units in square
+    brackets alone."""
+    square, round_ones, ends = _names_of_units(heading)
+    if square:
+        return None if square[0].strip() in PLAIN else square[0].strip()
+    for name in round_ones or [end for end in ends if "/" in end]:
+        with suppress(Exception):  # what Pint raises for a word
+            if len(name) > 1 and _registry().parse_units(_with_powers(name)):
+                return name
+    return None
+
+
+def _names_of_units(heading: str) -> tuple[list[str], list[str], list[str]]:
+    """Texts of a heading that may be units: the last in square brackets, all in round ones, its ends, longest first."""
+    square, round_ones = (re.findall(pattern, heading) for pattern in (r"\[([^][]+)\]", r"\(([^()]+)\)"))
+    words = re.split(r"[_\s/]+", heading.strip())
+    ends = [sign.join(words[-n:]) for n in (3, 2, 1) if n < len(words) for sign in "/*"]
+    return square[-1:], round_ones, ends
 
 
 def number_in_si(text: str, unit: str) -> float:
@@ -139,6 +160,7 @@ _EXAMPLES = {
     "m": "0.2 mm",
     "m^2": "5 mm^2",
     "m/s": "20 cm/s",
+    "m/s^2": "0.1 g_0",
     "m^3/s": "5 mL/min",
     "kg/s": "5 g/min",
     "Pa": "10 mmHg",

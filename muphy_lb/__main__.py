@@ -20,10 +20,20 @@ from typing import NamedTuple, NoReturn
 
 from muphy_lb.base.arguments import Parser
 from muphy_lb.base.errors import BackendError, InputError, MuphyError, OutputError, printable
+from muphy_lb.base.files.atomic import remove_empty_folders
 from muphy_lb.base.phases import PROFILE, READING, SETTING_UP, spent_on
 from muphy_lb.base.version import __version__
 from muphy_lb.geometry.limits import shown
-from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, lost_output, missing_package, silence
+from muphy_lb.output.terminal import (
+    KeptInterrupt,
+    coloured,
+    configure_logging,
+    lost_output,
+    missing_package,
+    open_closed_streams,
+    show_held_warnings,
+    silence,
+)
 from muphy_lb.run.options import (
     DEFAULT_OUTPUT,
     NO_PICTURES,
@@ -58,8 +68,12 @@ class Command(NamedTuple):
 def main(arguments=None) -> int:
     """Run one command; returns the exit code. A failure on any rank is reported once and ends all ranks."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    open_closed_streams()
     if words and words[0] in DOCTOR:  # it begins where packages are missing without which no other command does
-        return import_module("muphy_lb.doctor.command").doctor(words[1:], partial(print, flush=True))
+        code = import_module("muphy_lb.doctor.command").doctor(words[1:], _print)
+        if reason := lost_output():
+            print(f"muphy-lb: error: {reason}", file=sys.stderr)
+        return OutputError.exit_code if reason else code
     with KeptInterrupt() as interrupt:
         try:
             communicator, options, usage_error = _begin(words)
@@ -86,6 +100,7 @@ def main(arguments=None) -> int:
         _end_all(communicator, f"muphy-lb: error: {reason}", BackendError.exit_code)
     except Exception:  # no rank may die alone: the others would wait for it for ever
         _end_all(communicator, f"muphy-lb: unexpected error\n{traceback.format_exc()}", 1)
+    show_held_warnings()
     if reason := lost_output():
         _end_all(communicator, f"muphy-lb: error: {reason}", code or OutputError.exit_code)
     communicator.finalise()
@@ -131,6 +146,7 @@ def _execute(options, communicator) -> int:
 def _end_all(communicator, message: str, exit_code: int):
     from muphy_lb.parallel.communicator import wait_for_lower_ranks
 
+    remove_empty_folders()
     wait_for_lower_ranks(communicator)
     on_rank = f" [rank {communicator.rank} of {communicator.size}]" if communicator.size > 1 else ""
     print(coloured(printable(f"{message}{on_rank}"), sys.stderr), file=sys.stderr, flush=True)
@@ -254,10 +270,14 @@ def _prepare(words, communicator) -> int:
 
 def _say(communicator, text: str) -> None:
     if communicator.rank == 0:
-        try:
-            print(coloured(printable(text)), flush=True)
-        except OSError as error:
-            silence(error)
+        _print(coloured(printable(text)))
+
+
+def _print(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        silence(error)
 
 
 def _closing_text(summary: dict, measured: list[str], folder) -> str:

@@ -5,6 +5,7 @@ connectivity only. Components are labelled by *runs*, maximal intervals of fluid
 fewer than the voxels.
 """
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -74,17 +75,23 @@ def find_pores(voxels: Voxels, connected_by: str = "edges") -> Pores:
     return Pores(rows, spans, label, n_voxels, np.where(periodic, percolates, through))
 
 
-def leads_through(nodes: NodeList, axes: np.ndarray, connected_by: str = "faces") -> np.ndarray:
-    """(n,) bool: whether a node lies in a pore that leads from end to end along at least one of ``axes``, (3,) bool;
-    ``connected_by``: as of :func:`find_pores`. Raises GeometryError: too little memory for the box."""
+def pores_of(nodes: NodeList, connected_by: str = "faces") -> Pores:
+    """The pores of fluid nodes, as of :func:`find_pores`. Raises GeometryError: too little memory for the box."""
     ask_for_voxels(nodes.shape, BYTES_PER_VOXEL, "the pores that lead from end to end")
     flags = np.full(nodes.shape, SOLID, dtype=FLAG_DTYPE)
-    flags.flat[nodes.voxel] = FLUID
-    pores = find_pores(Voxels(flags, periodic=nodes.periodic), connected_by)
+    flags.flat[nodes.voxel[:]] = FLUID
+    return find_pores(Voxels(flags, periodic=nodes.periodic), connected_by)
+
+
+def leads_through(nodes: NodeList, axes: np.ndarray, connected_by: str = "faces") -> np.ndarray:
+    """(n,) bool: whether a node lies in a pore that leads from end to end along at least one of ``axes``, (3,) bool;
+    arguments and errors as of :func:`pores_of`."""
+    pores, voxel = pores_of(nodes, connected_by), nodes.voxel[:]
     leads, length = np.asarray(pores.percolates[:, axes].any(axis=1)), pores.spans[:, 1] - pores.spans[:, 0]
-    found = np.zeros(flags.size, dtype=bool)
-    found[flags.reshape(-1) == FLUID] = np.repeat(leads[pores.label], length)
-    return found[nodes.voxel]
+    found, is_fluid = np.zeros((2, math.prod(nodes.shape)), dtype=bool)
+    is_fluid[voxel] = True
+    found[is_fluid] = np.repeat(leads[pores.label], length)
+    return found[voxel]
 
 
 def check_connection(connected_by: str) -> None:

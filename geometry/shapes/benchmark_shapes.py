@@ -240,7 +240,7 @@ def obstacle_channel(cells_per_diameter=20, dimension=2, spacing_m=None) -> Voxe
         if abs(cells - round(cells)) > ROUNDING * cells:
             raise GeometryError(
                 f"spacing_m = {spacing_m:g} does not divide the cylinder's diameter of {CYLINDER_DIAMETER_M} m; give"
-                f" {CYLINDER_DIAMETER_M / max(1, round(cells)):.6g}"
+                f" {CYLINDER_DIAMETER_M / max(1, round(cells)):.12g}"
             )
         cells_per_diameter = round(cells)
     check_positive(cells_per_diameter=cells_per_diameter)

@@ -132,6 +132,11 @@ def read_table(path: Path, key: str, unit: str = "s") -> tuple[np.ndarray, np.nd
     return rows[:, 0], rows[:, 1]
 
 
+def heading_of_factor(path: Path) -> str:
+    """The heading of the second column of a table that :func:`read_table` takes; empty without one."""
+    return _line(path, 0).partition(",")[2].strip()
+
+
 def read_record(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
     """(m,) times [s] and (m, 3) accelerations [m/s2] of a CSV file of four columns, as of :func:`read_table`; each
     heading may name a unit: ``time [ms],x [cm/s^2],y [cm/s^2],z [cm/s^2]``."""

@@ -23,7 +23,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, create_mod
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.registry import sections
 from muphy_lb.case.boundaries import OpeningSection, WallRegionSection, WallSection, WaveformSection
-from muphy_lb.case.fluid import FlowSection, FluidSection
+from muphy_lb.case.fluid import AccelerationSection, FlowSection, FluidSection, TurnSection
 from muphy_lb.case.geometry import GeometrySection
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.case.output import OutputSection, ProbeSection, SegmentSection, segment_problems
@@ -163,12 +163,19 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
     @property
     def waveforms(self) -> dict[str, WaveformSection]:
         """The waveforms of the case by their keys, those of openings and walls by name."""
-        owners = {f"openings.{section.name}": section for section in self.openings}
+        found = {f"{key}.waveform": owner.waveform for key, owner in self.waveform_owners.items()}
+        return {key: waveform for key, waveform in found.items() if waveform is not None}
+
+    @property
+    def waveform_owners(
+        self,
+    ) -> dict[str, OpeningSection | WallSection | FlowSection | TurnSection | AccelerationSection]:
+        """The sections that may have a waveform, by their keys."""
+        owners: dict = {f"openings.{section.name}": section for section in self.openings}
         owners |= {f"walls.{section.name}": section for section in self.walls}
         owners |= {"flow": self.flow, "flow.turn": self.flow.turn}
         owners |= {f"flow.accelerations[{k}]": section for k, section in enumerate(self.flow.accelerations)}
-        found = {f"{key}.waveform": owner.waveform for key, owner in owners.items() if owner is not None}
-        return {key: waveform for key, waveform in found.items() if waveform is not None}
+        return {key: owner for key, owner in owners.items() if owner is not None}
 
     @property
     def files(self) -> dict[str, Path]:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 ANY = "*"
 """Part of a key that stands for every entry of a list of tables."""
 
+DENSEST_GAS = 100.0
+"""Density of gases [kg/m3], above which fluids are liquids."""
+
 BOX_DIAGONALS = 100.0
 """Sizes of the geometry beyond which nothing is placed or measured on purpose."""
 
@@ -152,10 +155,16 @@ def kelvins(key: str) -> Usual:
 
 
 def schmidt(key: str) -> Usual:
-    """A diffusivity of something dissolved: the Schmidt number of the fluid lies between those of gases and liquids."""
+    """A diffusivity of something dissolved: the Schmidt number of the fluid lies between those of gases and liquids, or
+    of liquids alone."""
+
+    def is_unusual(value: float, setting: Setting) -> bool:
+        least = 1.0 if setting.case.fluid.density_kg_m3 > DENSEST_GAS else 0.01
+        return value > 0.0 and outside(least, 1e7)(setting.case.fluid.viscosity_m2_s / value, setting)
+
     return Usual(
         key,
-        lambda value, setting: outside(0.01, 1e7)(setting.case.fluid.viscosity_m2_s / value, setting),
+        is_unusual,
         "with {value} m2/s the Schmidt number, viscosity over"
         " diffusivity, is that of no fluid (gases: 1, liquids: 1e3): check its unit",
     )

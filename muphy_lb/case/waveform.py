@@ -21,7 +21,7 @@ class WaveformSection(Section):
 
     file: str | None = None
     """CSV table, relative to the folder of the case file; one period, the last factor equal to the first; the
-    heading of the time may name its unit: time [ms], time_ms"""
+    heading of the time may name its unit: time [ms], time_ms; a factor headed flow [mL/s] multiplies '1 mL/s'"""
     period_s: Positive | None = None
     """period of the series [s]"""
     mean: float = 1.0

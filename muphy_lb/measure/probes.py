@@ -24,7 +24,7 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.output import ProbeSection
-from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.geometry.nodes import NodeList, box_told, voxel_coordinates
 from muphy_lb.geometry.openings.carve import unit_hint
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
@@ -268,11 +268,9 @@ def _unit_normal(section: ProbeSection) -> np.ndarray:
 
 
 def _refuse(section: ProbeSection, nodes: NodeList, what: str):
-    low, high = np.array(nodes.origin_m), np.array(nodes.origin_m) + nodes.spacing_m * np.array(nodes.shape[::-1])
-    box = " to ".join("(" + ", ".join(f"{x:.4g}" for x in corner) + ")" for corner in (low, high))
     point_m = section.plane_m if section.plane_m is not None else _points_m(section)[0]
     hint = unit_hint(point_m, nodes.origin_m, nodes.shape, nodes.spacing_m)
-    raise InputError(f"probes.{section.name}: {what} in the fluid; the box of voxels is {box} m{hint}: move it")
+    raise InputError(f"probes.{section.name}: {what} in the fluid; {box_told(nodes)}{hint}: move it")
 
 
 def corner_weights(nodes: NodeList, points_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,9 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, TextIO
@@ -62,6 +64,7 @@ READ_NO_MORE, FULL = (errno.EPIPE, errno.EIO), (errno.ENOSPC, errno.EDQUOT, errn
 """Errors of output whose reader has ended or whose terminal was closed, and of a file on a disk without space."""
 
 _lost: list[str] = []
+_held: list[Callable[[], None]] = []
 
 
 def silence(error: OSError) -> None:
@@ -72,6 +75,14 @@ def silence(error: OSError) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if error.errno in FULL:
         _lost.append(f"the output cannot be written any more: {error.strerror}; files of the command are whole")
+
+
+def open_closed_streams() -> None:
+    """Open the null device in place of closed streams, whose numbers files opened later would take."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    sys.stdout, sys.stderr = sys.stdout or os.fdopen(1, "w"), sys.stderr or os.fdopen(2, "w")
 
 
 def lost_output() -> str:
@@ -147,9 +158,24 @@ class _PrintableFormatter(logging.Formatter):
 
 
 def _make_warnings_printable() -> None:
-    """Warnings of libraries may hold such text, too: matplotlib's of a character that its font does not have."""
-    as_given = warnings.formatwarning
+    """Warnings of libraries may hold such text, too: matplotlib's of a character that its font does not have. Warnings
+    of numbers that overflow are held back: a flow that diverges is told of in words."""
+    as_given, shown = warnings.formatwarning, warnings.showwarning
     warnings.formatwarning = lambda *warning: printable(as_given(*warning))
+
+    def show_or_hold(message, category, *place):
+        if category is RuntimeWarning:
+            _held.append(partial(shown, message, category, *place))
+        else:
+            shown(message, category, *place)
+
+    warnings.showwarning = show_or_hold
+
+
+def show_held_warnings() -> None:
+    """Show the warnings of numbers, which nothing else has told of."""
+    while _held:
+        _held.pop(0)()
 
 
 UPDATES_PER_S = 4.0

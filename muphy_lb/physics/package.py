@@ -49,6 +49,7 @@ class Physics(MeasuredPhysics):
         is_carried: whether the flow carries it and does not feel it, so that it may change in such a flow.
         follows_darcy: whether a body force alone drives one fluid that fills all nodes, so that the flow has a
             permeability.
+        needs_flow: whether it says nothing of a fluid at rest, so that one is doubted that nothing drives.
         displacement: the two fluids that it has, for commands on rocks; None if it has no second one.
         wall_exchange: its scalars that walls take up or give off, for commands that move walls; None without any.
         cpu_ns: time of a step for each node on a thread of a CPU [ns], where it takes longer than moving its bytes;
@@ -63,6 +64,7 @@ class Physics(MeasuredPhysics):
     goes_on_in_frozen_flow: ClassVar[bool] = False
     is_carried: ClassVar[bool] = False
     follows_darcy: ClassVar[bool] = True
+    needs_flow: ClassVar[bool] = False
     displacement: ClassVar[Displacement | None] = None
     wall_exchange: ClassVar[WallExchange | None] = None
     imposes: ClassVar[frozenset[str]] = frozenset()

@@ -8,6 +8,7 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files import PREPARED
+from muphy_lb.base.registry import packages
 from muphy_lb.boundaries.opening_geometry import PRESSURE, opening_areas_m2
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.boundaries import ANSWERING, OpeningSection
@@ -17,6 +18,7 @@ from muphy_lb.engine.engine import Engine
 from muphy_lb.engine.step import StepOrder
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.geometry.store import read_geometry
+from muphy_lb.measure.permeability import other_forces
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.observers import process_peak_mib
 from muphy_lb.run.options import add_set
@@ -32,6 +34,7 @@ from muphy_lb.setup.advice.plausibility import (
     tilt_warnings,
 )
 from muphy_lb.setup.boundaries import describe_profiles
+from muphy_lb.setup.force import uniform_acceleration_m_s2
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.numerics import describe
 
@@ -64,7 +67,24 @@ def _advice(prepared: Preparation) -> Iterator[str]:
         *slowness_warnings(prepared.case, header, prepared.conditions, prepared.numerics),
     )
     expected = [text for physics in prepared.physics for text in physics.warnings()]
-    yield from (f"warning: {text}" for text in (*_cut_short(prepared), *coarse, *across, *expected))
+    doubts = (*_at_rest(prepared), *_cut_short(prepared), *coarse, *across, *expected)
+    yield from (f"warning: {text}" for text in doubts)
+
+
+def _at_rest(prepared: Preparation) -> Iterator[str]:
+    """A doubt about a flow that nothing moves, and whose physics says nothing of a fluid at rest."""
+    case, conditions = prepared.case, prepared.conditions
+    pressures = {each.value for each in conditions if each.kind == PRESSURE}
+    pushed = len(pressures) > 1 or any(each.feedback or each.kind != PRESSURE and each.value for each in conditions)
+    pushed |= bool(uniform_acceleration_m_s2(case, prepared.header).any() or other_forces(case))
+    if pushed or case.initial or case.waveforms:
+        return
+    if all(kind.needs_flow for kind in packages(case)):
+        yield (
+            "nothing drives the flow, so that the fluid stays at rest; it is driven by openings with velocity_m_s,"
+            " flow_rate_m3_s or pressures that differ, by flow.acceleration_m_s2 or flow.pressure_drop_pa, by walls"
+            " with velocity_m_s or rotation_rad_s, or begins with an initial velocity"
+        )
 
 
 def _cut_short(prepared: Preparation) -> Iterator[str]:

@@ -134,6 +134,7 @@ class Preparation:
         """Set the measures of openings, which need the nodes around all of them, and the numbers of the run, which
         follow from these."""
         inspect, case, lattice = self.geometry.inspect, self.case, self.lattice
+        check_dimension(self.header, lattice)
         slips = {section.name for section in case.walls if section.slip}
         slip = [number for number, wall in enumerate(self.header.walls) if wall.name in slips]
         self.frames = frames = inspect(lambda nodes: opening_frames(nodes, lattice, slip))

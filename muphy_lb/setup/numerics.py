@@ -31,7 +31,13 @@ from muphy_lb.setup.advice.stability import (
     what_diverges,
 )
 from muphy_lb.setup.collision import refuse_two_closures, refuse_unsuitable
-from muphy_lb.setup.waveforms import factor_bounds, fastest_wave_s, largest_factor, refuse_other_periods
+from muphy_lb.setup.waveforms import (
+    factor_bounds,
+    fastest_wave_s,
+    largest_factor,
+    refuse_other_periods,
+    refuse_other_units,
+)
 
 MAX_STEPS = 10**12
 MIN_STEPS_OF_A_WAVE = 2  # the sampling theorem: a faster wave looks like a slower one
@@ -129,6 +135,7 @@ def resolve(
         raise InputError("geometry.spacing_m is missing and the geometry contains none; give the voxel edge [m]")
     refuse_unsuitable(case.lattice)
     refuse_two_closures(case)
+    refuse_other_units(case)
     areas_m2 = {opening.name: _area_m2(opening, case, spacing_m) for opening in case.openings} | dict(opening_areas_m2)
     plan = _plan(case, spacing_m, cs2, areas_m2)
     _refuse_unstable(plan)

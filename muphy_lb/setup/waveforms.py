@@ -1,15 +1,19 @@
 """From the waveforms of a case to factors of time, and what is known of them before the first step."""
 
 from collections.abc import Iterator
-from math import ceil
+from contextlib import suppress
+from math import ceil, isclose
 
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.key_units import unit_of
 from muphy_lb.base.narrow import known
-from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline, read_table
+from muphy_lb.boundaries.waveform import MAX_QUOTED, FourierSeries, PeriodicSpline, heading_of_factor, read_table
 from muphy_lb.case.boundaries import WaveformSection
 from muphy_lb.case.case import Case
+from muphy_lb.geometry.limits import cut
+from muphy_lb.geometry.quantities import in_si, named_unit
 
 # A smooth curve through measured points exceeds them by a fraction; one through a kink has no bound.
 MAX_OVERSHOOT = 3.0
@@ -18,6 +22,10 @@ MOST_POINTS = 2000
 SAMPLES_A_WAVE = 100
 SAMPLES_OF_WAVE = 4  # that means over a period take
 STEPS_OF_WAVE = 50  # least number of steps, of what a frozen flow carries, in the fastest wave
+MULTIPLIED = (
+    *("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s", "pressure_pa", "rotation_rad_s"),
+    *("acceleration_m_s2", "pressure_drop_pa", "angle_rad"),
+)
 # Difference of the ratio of two periods from a whole number, relative.
 PERIOD_ERROR = 1e-6
 
@@ -104,6 +112,34 @@ def refuse_other_periods(case: Case) -> None:
     muscles = [key for key in periods_s(case) if key.endswith(".muscle_pressure")]
     for told in other_periods(case) if case.run.periodic_tolerance or case.run.replayed_instants or muscles else ():
         raise InputError(f"{told}: the flow would not repeat itself in that time; give both the same period")
+
+
+def refuse_other_units(case: Case) -> None:
+    """Raise InputError where the heading of a table names a unit of its factors, and the value that they multiply is
+    not one of it."""
+    for owner, section in case.waveform_owners.items():
+        waveform = section.waveform
+        if waveform is None or waveform.file is None:
+            continue
+        path, key = case.folder / waveform.file, f"{owner}.waveform.file"
+        read_table(path, key)
+        heading = heading_of_factor(path)
+        if (unit := named_unit(heading)) and not any(_is_one(unit, key, value) for key, value in section):
+            names = " or ".join(f"{owner}.{name}" for name in MULTIPLIED if getattr(section, name, None))
+            raise InputError(
+                f"{key}: in {path} the heading {cut(heading, MAX_QUOTED)!r} names a unit, and the column is a factor of"
+                f" {names}: where it is in this unit give {names} = '1 {cut(unit, MAX_QUOTED)}', else leave the unit"
+                " out of the heading"
+            )
+
+
+def _is_one(unit: str, key: str, value) -> bool:
+    """Whether the value of a key, a vector by its length, is one of a unit."""
+    if key not in MULTIPLIED or value is None:
+        return False
+    with suppress(ValueError):
+        return isclose(np.linalg.norm(value), in_si(f"1 {unit}", known(unit_of(key, {}))), rel_tol=PERIOD_ERROR)
+    return False
 
 
 def other_periods(case: Case) -> Iterator[str]:

@@ -93,8 +93,13 @@ def test_a_command_that_was_stopped_goes_on_with_the_same_bits(dissolve, tmp_pat
     assert dissolve(short) == whole and len(taken) == len(whole)
     with pytest.raises(InputError, match=r"holds a solid of another case: dissolution\.end_s was 120\.0, is 90\.0"):
         dissolve({"dissolution": {"end_s": 90.0}})
+    np.savez(tmp_path / "out" / "state.npz", shares=np.zeros(3))
+    with pytest.raises(InputError, match="by another version of muphy-lb: it has no 'record'"):
+        dissolve(short)
     (tmp_path / "out" / "state.npz").write_bytes(b"no archive")
-    with pytest.raises(InputError, match="is damaged, or not a state of this command; give --overwrite to start again"):
+    with pytest.raises(
+        InputError, match="is damaged, or not a record of this command; give --overwrite to start again"
+    ):
         dissolve(short)
 
 
@@ -113,6 +118,8 @@ def test_a_solid_that_is_gone_ends_the_course(dissolve):
             {"dissolution": {"step_s": 250.0}},
             "layer would move by .* voxels; allowed: largest_change = 0.2",
         ),
+        ({"dissolution": {"step_s": 1e-6}}, r"steady flows; allowed: 10,000: give step_s = .* or leave it out"),
+        ({"dissolution": {"largest_change": 1e-9}}, "dissolution.largest_change"),
         ({"dissolution": {"molar_volume_m3": -1.0}}, "dissolution.molar_volume_m3"),
         ({"dissolution": {"largest_change": 0.8}}, "dissolution.largest_change"),
         ({"dissolution": {"species": "sale"}}, "has dissolution.species = 'sale', which is not an entry of .*'salt'"),

@@ -5,22 +5,27 @@ import errno
 import logging
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from muphy_lb import Simulation, Study
-from muphy_lb.__main__ import _parse
+from muphy_lb.__main__ import _parse, main
 from muphy_lb.base.errors import InputError, OutputError
 from muphy_lb.base.files.atomic import check_file
 from muphy_lb.boundaries.waveform import read_table
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.geometry.__main__ import main as geometry
 from muphy_lb.geometry.quantities import column_in_si
 from muphy_lb.output.terminal import _TerminalHandler
 from muphy_lb.output.vtkhdf import find_snapshot
+from muphy_lb.parallel.communicator import SerialCommunicator
 from muphy_lb.partition.__main__ import main as partition
 from muphy_lb.run.description import describe_case
-from tests.laws.smallest import BODY, LOW, SECTIONS, smallest
+from muphy_lb.setup.waveforms import refuse_other_units
+from tests.laws.smallest import BODY, FLOW, LOW, SECTIONS, THROUGH, smallest
 from tests.vessel import command
 
 
@@ -84,6 +89,18 @@ def test_commands_look_at_their_files_first(name, tmp_path, capsys):
     assert "numbering" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("first", ["run", "permeability", "trace", "bench"])
+def test_a_refused_run_leaves_no_folder(first, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(SerialCommunicator, "abort", lambda _self, code: sys.exit(code))
+    case, out = tmp_path / "case.toml", tmp_path / "out"
+    case.write_text(smallest().to_toml())
+    option = {"trace": ["-o", out / "a" / "t.json"], "bench": ["--json", out / "a" / "t.json"]}.get(first, ["-o", out])
+    with pytest.raises(SystemExit):
+        main([*map(str, [first, case, *option]), "--set", "lattice.time_step_s=100"])
+    assert "relaxation time is 30.5" in capsys.readouterr().err
+    assert not out.exists()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
 def test_an_output_on_a_full_disk_is_told_and_does_not_end_the_work(tmp_path):
     case, out = tmp_path / "case.toml", tmp_path / "out"
@@ -98,11 +115,43 @@ def test_an_output_on_a_full_disk_is_told_and_does_not_end_the_work(tmp_path):
     ]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_findings_that_cannot_be_printed_are_told_in_one_line(monkeypatch, capsys):
+    monkeypatch.setattr("muphy_lb.output.terminal._lost", [])
+    monkeypatch.setattr("muphy_lb.doctor.command._examined", lambda _answer: ())
+    with open("/dev/full", "w") as full, monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", full)
+        assert main(["doctor"]) == OutputError.exit_code
+    assert "cannot be written any more" in capsys.readouterr().err
+
+
+def test_an_output_that_the_shell_has_closed_stops_no_work():
+    words = f"{sys.executable} -m muphy_lb examples"
+    done = subprocess.run(f"{words} >&-", shell=True, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_permeability_beside_a_wall_that_moves_is_refused(tmp_path):
     case = tmp_path / "case.toml"
     case.write_text(smallest(walls=[LOW]).to_toml())
     with pytest.raises(InputError, match="driven, or changed, by a moving wall"):
         command("permeability", case, "-o", tmp_path / "k")
+
+
+@pytest.mark.parametrize(("option", "is_prepared"), [("--axis=y", False), ("--tensor", False), ("--tensor", True)])
+def test_a_direction_along_which_nothing_leads_is_refused_before_its_flow(option, is_prepared, tmp_path):
+    image = np.ones((1, 10, 12), dtype=np.uint8)
+    image[:, 5] = 0
+    np.save(tmp_path / "image.npy", image)
+    made = {"shape": None, "file": "image.npy", "options": {"fluid_value": 1}, "periodic": "xyz"}
+    if is_prepared:
+        words = ["--fluid-value", "1", "--spacing-m", "1", "--periodic", "xyz"]
+        assert geometry([*map(str, [tmp_path / "image.npy", tmp_path / "image.h5"]), *words]) == 0
+        made = {"file": "image.h5"}
+    case, tables = tmp_path / "case.toml", FLOW | {"geometry": made if is_prepared else made | {"spacing_m": 1.0}}
+    case.write_text(case_from_dict(tables).to_toml())
+    with pytest.raises(InputError, match="no pore leads from end to end along y, where the force acts, so that k is 0"):
+        command("permeability", case, "-o", tmp_path / "k", option)
 
 
 # --- cases -----------------------------------------------------------------------------------------------------------
@@ -126,6 +175,7 @@ def test_what_comes_behind_the_end_of_the_run_is_told(physics, more, text):
     assert text in describe_case(case)
 
 
+EQUAL = [{"name": name, "pressure_pa": 0.0} for name in ("inlet", "outlet")]
 LOWER = [[-9.0, -9.0, -9.0], [99.0, 0.5, 99.0]]
 
 
@@ -140,7 +190,7 @@ def test_a_bolus_behind_the_end_and_a_wave_of_few_steps_are_told():
     [
         ("free_surface", "free_surface", {"liquid": [BODY | {"velocity_m_s": [0.0, 0.0, 0.1]}]}),
         ("two_fluid", "two_fluid", {"second_acceleration_m_s2": [0.0, 0.0, -1e-4]}),
-        ("thermal", "thermal", {"gravity_m_s2": [0.0, -1.0, 1.0]}),
+        ("thermal", "thermal", {"gravity_m_s2": [0.0, -1.0, 1.0], "expansion_1_k": 0.0}),
         ("age", "initial", {"velocity_m_s": [0.0, 0.0, 0.1]}),
         ("age", "walls", [{"name": "low", "box_m": LOWER, "rotation_rad_s": [0.1, 0.0, 0.0]}]),
         ("age", "walls", [{"name": "low", "box_m": LOWER, "velocity_m_s": [0.1, 0.0, 0.1]}]),
@@ -151,10 +201,13 @@ def test_what_points_out_of_a_plane_lattice_is_refused(physics, key, value):
         describe_case(smallest(physics, **{key: value}))
 
 
-def test_gravity_out_of_the_plane_is_told_where_heat_shall_move_fluid():
-    gravity = {"gravity_m_s2": [0.0, 0.0, -9.81]}
-    assert "so that heat moves no fluid" in describe_case(smallest("thermal", thermal=gravity))
-    assert "so that heat" not in describe_case(smallest("thermal", thermal=gravity | {"expansion_1_k": 0.0}))
+@pytest.mark.parametrize("gravity", [{}, {"gravity_m_s2": [0, 0, -9.81]}, {"gravity_m_s2": [0, -9.81, 1]}])
+def test_gravity_out_of_the_plane_is_refused_where_heat_shall_move_fluid(gravity):
+    """The first one is the default."""
+    heat = {"reference_k": 300.0, "diffusivity_m2_s": 0.05}
+    with pytest.raises(InputError, match=r"gravity_m_s2 = .* heat would move no fluid: .*-9.81, 0.0"):
+        case_from_dict(FLOW | {"thermal": heat | gravity | {"expansion_1_k": 1e-3}})
+    case_from_dict(FLOW | {"thermal": heat | {"expansion_1_k": 0.0}})
 
 
 @pytest.mark.parametrize(
@@ -209,6 +262,29 @@ def test_the_end_of_a_heading_is_a_unit_or_a_word():
 
 
 @pytest.mark.parametrize(
+    ("heading", "velocity", "problem"),
+    [
+        ("u [cm/s]", 0.01, ""),
+        ("factor", 3.0, ""),
+        ("u (t) [-]", 3.0, ""),
+        ("u [cm/s]", 1.0, "factor of openings.inlet.velocity_m_s: where .* = '1 cm/s', else leave the unit out"),
+        ("u_cm_s", 1.0, "the heading 'u_cm_s' names a unit"),
+        ("flow (mL/s)", 1.0, "the heading 'flow .mL/s.' names a unit"),
+        ("u [%]", 0.01, "the heading 'u .%.' names a unit"),
+    ],
+)
+def test_a_factor_with_a_unit_multiplies_one_of_it(heading, velocity, problem, tmp_path):
+    """Flow rates in mL/s, as factors of 1 m3/s, were a million times too large."""
+    table = tmp_path / "beat.csv"
+    table.write_text(f"time [ms],{heading}\n0,1\n200,2\n500,1.5\n800,1\n")
+    inlet = {"name": "inlet", "velocity_m_s": velocity, "waveform": {"file": str(table)}}
+    channel = {"geometry": {"options": {"ends": "open"}}, "lattice": {"time_step_s": 0.01}, "run": {"steps": 80}}
+    case = smallest(openings=[inlet, {"name": "outlet", "pressure_pa": 0.0}], **channel)
+    with pytest.raises(InputError, match=problem) if problem else nullcontext():
+        refuse_other_units(case)
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("time [mm],f\n0,1\n1,1\n", "the heading 'time .mm.' has the unit 'mm'"),
@@ -224,6 +300,33 @@ def test_the_first_fault_of_a_table_is_named(text, problem, tmp_path):
     table.write_text(text)
     with pytest.raises(InputError, match=problem):
         read_table(table, "waveform.file")
+
+
+@pytest.mark.parametrize(
+    ("physics", "more", "is_told"),
+    [
+        ([], {}, True),
+        (["dissipation"], {"walls": []}, True),
+        (["porous_medium"], {"walls": []}, True),
+        ([], {"geometry": {"options": {"ends": "open"}}, "openings": EQUAL}, True),
+        ([], {"geometry": {"options": {"ends": "open"}}, "openings": THROUGH}, False),
+        ([], {"walls": [LOW]}, False),
+        ([], {"initial": {"velocity_m_s": [0.01, 0.0, 0.0]}}, False),
+        ([], {"flow": {"acceleration_m_s2": [1e-4, 0.0, 0.0]}}, False),
+        (["thermal"], {"walls": []}, False),
+        (["dispersion"], {"walls": []}, False),
+    ],
+)
+def test_a_flow_that_nothing_drives_is_told(physics, more, is_told):
+    still = {"flow": {"acceleration_m_s2": [0.0, 0.0, 0.0]}}
+    assert ("nothing drives the flow" in describe_case(smallest(*physics, **still | more))) == is_told
+
+
+def test_a_vessel_on_a_plane_lattice_is_refused_by_its_layers():
+    """Before, by a link that crosses no opening."""
+    pipe = {"shape": "pipe", "spacing_m": 1.0, "options": {"length": 8, "radius": 3.0, "ends": "open"}}
+    with pytest.raises(InputError, match="lattice D2Q9 is two-dimensional but the geometry has .* layers along z"):
+        describe_case(case_from_dict(FLOW | {"geometry": pipe, "openings": THROUGH}))
 
 
 # --- Python ----------------------------------------------------------------------------------------------------------

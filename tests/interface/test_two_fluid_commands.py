@@ -71,6 +71,11 @@ def test_drainage_goes_on_with_the_same_case_alone(typed, tmp_path):
             typed(BETWEEN_PRESSURES, "drainage", "--pressures", *words)
     typed(BETWEEN_PRESSURES, "drainage", "--pressures", "0.004,0.006")
     assert table.read_bytes() == whole
+    record = json.loads(table.with_suffix(".json").read_text())
+    older = [{name: row[name] for name in row if name != "first_saturation"} for row in record["points"]]
+    table.with_suffix(".json").write_text(json.dumps(record | {"points": older}))
+    with pytest.raises(InputError, match="by another version of muphy-lb: it has no 'first_saturation', .*--overwrite"):
+        typed(BETWEEN_PRESSURES, "drainage", "--pressures", "0.004")
     table.with_suffix(".json").write_text("{")
     with pytest.raises(InputError, match="is damaged, or not a record of this command; give --overwrite"):
         typed(BETWEEN_PRESSURES, "drainage", "--pressures", "0.004")

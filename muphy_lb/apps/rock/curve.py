@@ -42,6 +42,13 @@ def other_origin(then: Mapping, now: Mapping) -> list[str]:
     return changed_keys(then["case"], now["case"]) + changed_contents(then["contents"], now["contents"])
 
 
+def not_read(error: Exception) -> str:
+    """The reason why the record of a folder cannot be continued, behind its name: an entry that it lacks, or damage."""
+    if isinstance(error, KeyError):
+        return f"was written by another version of muphy-lb: it has no {error}, without which it is not continued"
+    return "is damaged, or not a record of this command"
+
+
 def short_told(steps: int, lengths: float) -> str:
     """A flow that has gone through so few lengths in so many steps that it is not known, as the end of a sentence."""
     more = f"; {LONG:g} lengths take some {steps * LONG / lengths:.2g} steps" if lengths > 0.0 else ""

@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from muphy_lb.apps.rock.curve import origin, other_origin, write_points
+from muphy_lb.apps.rock.curve import not_read, origin, other_origin, write_points
 from muphy_lb.apps.rock.moving_surface import GONE, Course, Settled, Surface
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write, check_writable, refuse_linked_folder
@@ -145,7 +145,7 @@ class History:
             volumes = dict(zip(GONE, map(float, gone), strict=True))
             self.surface = Surface(float(time_s), shares, volumes, found, before)
         except (ValueError, LookupError, TypeError, OSError, BadZipFile) as error:
-            raise InputError(f"dissolve: {path} is damaged, or not a state of this command; {remedy}") from error
+            raise InputError(f"dissolve: {path} {not_read(error)}; {remedy}") from error
         if changed:
             raise InputError(f"dissolve: {self._folder} holds a solid of another case: {listed(changed)}; {remedy}")
 

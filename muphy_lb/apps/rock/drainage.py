@@ -27,6 +27,7 @@ from muphy_lb.apps.rock.curve import (
     LENGTHS,
     PERMEABILITIES,
     SATURATION,
+    not_read,
     numbers,
     origin,
     other_origin,
@@ -265,7 +266,7 @@ def _earlier(folder: Path, case: Case, options, curve: Curve, points: list[float
         changed = other_origin(then, now)
         earlier, within = [[row[name] for name in curve.columns][0] for row in rows], then["settled_within"]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise InputError(f"drainage: {path} is damaged, or not a record of this command; {remedy}") from error
+        raise InputError(f"drainage: {path} {not_read(error)}; {remedy}") from error
     if then.get("method") != now["method"]:
         changed.append(f"the method was {then.get('method', 'that of an earlier version')}, is {now['method']}")
     if within != now["settled_within"]:

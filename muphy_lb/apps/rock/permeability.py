@@ -1,6 +1,7 @@
 """The permeability of a rock, along one direction or as a tensor: what ``muphy-lb permeability`` computes."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,10 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.files.atomic import atomic_write, check_file, check_writable, refuse_linked_folder
 from muphy_lb.base.phases import PROFILE, SETTING_UP
 from muphy_lb.case.case import Case, load_case
-from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.geometry.axes import AXES
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.porous.pores import pores_of
 from muphy_lb.measure.permeability import DARCY_M2, driving_acceleration, refuse_other_drives
 from muphy_lb.measure.permeability_observer import distribution_chart, permeability_lines
 from muphy_lb.output.series import write_summary
@@ -138,26 +142,38 @@ def _checked_nodes(cases, folder: Path, say, ahead: Ahead) -> NodeList | None:
     cases = {name: case for name, case in cases.items() if not is_done(folder / name, case)}
     first, *others = [case.geometry for case in cases.values()] or [None]
     if all(section == first for section in others):
-        if not cases:
-            return None
-        nodes, header = _read(next(iter(cases.values())), say, ahead)
-        for case in cases.values():
-            driving_acceleration(case, header)
-        return nodes
+        return _read(list(cases.values()), say, ahead) if cases else None
     say(f"checking the image along {', '.join(cases)}, mirrored along each in turn (so across them the tensor is zero)")
     for case in cases.values():
-        driving_acceleration(case, _read(case, say, ahead)[1])
+        _read([case], say, ahead)
     return None
 
 
-def _read(case: Case, say, ahead: Ahead) -> tuple[NodeList | None, GeometryHeader]:
-    """The nodes of a case, unless they stay in their file, and the rest of the geometry."""
-    if is_prepared(case):
-        with open_case_nodes(case) as nodes:
-            return None, nodes.header
-    nodes, report = load_nodes(case, seen=ahead.seen)
+def _read(cases: list[Case], say, ahead: Ahead) -> NodeList | None:
+    """The nodes of flows, unless they stay in their file. Raises InputError: nothing flows along one of the forces."""
+    if is_prepared(cases[0]):
+        with open_case_nodes(cases[0]) as nodes:
+            _refuse_closed(cases, nodes)
+            return None
+    nodes, report = load_nodes(cases[0], seen=ahead.seen)
     say(report)
-    return nodes, nodes.header
+    _refuse_closed(cases, nodes)
+    return nodes
+
+
+def _refuse_closed(cases: list[Case], nodes: NodeList) -> None:
+    """Raise InputError: along a force no pore leads through, where memory suffices to look for one."""
+    leads: np.ndarray = np.ones(3, dtype=bool)
+    with suppress(GeometryError):
+        leads = np.asarray(pores_of(nodes, "edges").percolates.any(axis=0))
+    for case in cases:
+        axes = driving_acceleration(case, nodes.header) != 0.0
+        if not leads[axes].any():
+            along = " or ".join(axis for axis, acts in zip(AXES, axes, strict=True) if acts)
+            raise InputError(
+                f"permeability: no pore leads from end to end along {along}, where the force acts, so that k is 0;"
+                " check threshold and crop of the image, or choose other directions with --axis"
+            )
 
 
 def _described(flow: Flow) -> str:

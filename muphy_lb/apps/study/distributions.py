@@ -12,6 +12,8 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.key_units import unit_of
 from muphy_lb.geometry.quantities import column_in_si
 
+LEAST_HELD = 1e-3  # share of a distribution between its bounds, below which they are those of another unit
+
 Quantiles = Callable[[np.ndarray], np.ndarray]  # from (m,) probabilities in (0, 1) to (m,) values, ascending
 
 
@@ -57,10 +59,11 @@ def listed_values(parameter: ParameterSection, folder: Path) -> tuple:
 def _cut_off(frozen, parameter: ParameterSection) -> Quantiles:
     low, high = parameter.within or (-np.inf, np.inf)
     below, above = frozen.cdf(low), frozen.cdf(high)
-    if not above - below > 0.0:
+    if not above - below > LEAST_HELD:
+        held = f"{above - below:.1g}" if above > below else "nothing"
         raise InputError(
-            f"study.parameters.{parameter.name}: within = [{low:g}, {high:g}] holds nothing of the distribution, whose"
-            f" mean is {frozen.mean():g}; give bounds around it"
+            f"study.parameters.{parameter.name}: within = [{low:g}, {high:g}] holds {held} of the distribution, whose"
+            f" mean is {frozen.mean():g}; give bounds around it, and all in the same unit"
         )
     return lambda p: frozen.ppf(below + (above - below) * p)
 

@@ -8,6 +8,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 
 from muphy_lb.base.errors import OutputError
@@ -18,6 +19,8 @@ LINK_REMEDY = "put what it leads to in its place, or remove it (rm)"
 
 NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES)
 """Answers of network and user-space file systems, or of a folder without read permission, to an fsync of a folder."""
+
+_made: list[Path] = []  # by check_writable, the deepest first
 
 
 @contextmanager
@@ -99,7 +102,8 @@ def output_errors(path: str | os.PathLike) -> Iterator[None]:
 def check_writable(folder: str | os.PathLike) -> None:
     """Create ``folder`` where missing and prove that a file can be written in it; call before a run starts. Raises
     OutputError: the folder cannot be made or written."""
-    existing = next((path for path in (Path(folder), *Path(folder).parents) if os.path.lexists(path)), Path())
+    missing = list(takewhile(lambda path: not os.path.lexists(path), (Path(folder), *Path(folder).parents)))
+    existing = missing[-1].parent if missing else Path(folder)
     if not os.path.isdir(existing):
         raise OutputError(
             f"cannot write {folder}: {existing} is a file, not a folder; give another output folder (-o), or move it"
@@ -107,9 +111,17 @@ def check_writable(folder: str | os.PathLike) -> None:
         )
     with output_errors(folder):
         Path(folder).mkdir(parents=True, exist_ok=True)
+        _made[:0] = missing
         with tempfile.TemporaryFile(dir=os.fspath(folder)) as probe:
             probe.write(b"probe")
             probe.flush()
+
+
+def remove_empty_folders() -> None:
+    """Remove the folders that :func:`check_writable` has made and nothing was written to: call after a refusal."""
+    for path in _made:
+        with suppress(OSError):
+            path.rmdir()
 
 
 def check_file(path: str | os.PathLike) -> None:

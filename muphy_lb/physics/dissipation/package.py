@@ -20,6 +20,7 @@ class Dissipation(Physics):
     """The power that viscosity dissipates at every node, which the flow does not feel."""
 
     name = "dissipation"
+    needs_flow = True
 
     def __init__(self, case, header: GeometryHeader, units: Units):
         at_nodes = FromStored((FIELD,), lambda power: units.power_density_to_si(power.astype(np.float64)))

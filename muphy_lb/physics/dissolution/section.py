@@ -5,13 +5,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from muphy_lb.base.key_units import is_number
 from muphy_lb.case.section import Box, Name, Positive, Section, Vector, did_you_mean, given_tables, given_values
+from muphy_lb.case.usual import Usual, outside
 from muphy_lb.geometry.solid_place import MovedBy, SolidPlace
 
 KEY = "dissolution"
 CARRIED = "species"
 RATES = ("species_uptake_m_s", "species_flux", "species")  # keys of a wall by which a species passes through it
 REACTANT = "reactant"
+MOST_STEPS = 10_000  # of a surface, each with a steady flow
+ROUNDING = 1e-9
 
 
 class DissolutionSection(Section):
@@ -30,8 +34,8 @@ class DissolutionSection(Section):
     end_s: Positive
     """time [s] up to which it moves"""
     step_s: Positive | None = None
-    """time step [s] of the surface; without it as long as largest_change allows"""
-    largest_change: Annotated[float, Field(gt=0.0, le=0.5)] = 0.2
+    """time step [s] of the surface, at least 1e-4 of end_s; without it as long as largest_change allows"""
+    largest_change: Annotated[float, Field(ge=1e-3, le=0.5)] = 0.2
     """share of a voxel that a face of the wall may lose or gain in a step"""
     settled_within: Annotated[float, Field(gt=0.0, le=0.01)] = 1e-4
     """relative change of flow and flux over run.steady_interval_steps, twice in a row, within which they are steady"""
@@ -52,6 +56,12 @@ class DissolutionSection(Section):
         places = [key for key in ("centre_m", "box_m", "shares_file") if key in given]
         if len(places) > 1:
             yield f"has {' and '.join(places)}; give one of them"
+        end_s, step_s = given.get("end_s"), given.get("step_s")
+        if is_number(end_s) and is_number(step_s) and 0.0 < step_s * MOST_STEPS < (1.0 - ROUNDING) * end_s:
+            yield (
+                f"has step_s = {step_s:g} for an end_s of {end_s:g}, {end_s / step_s:.3g} steady flows; allowed:"
+                f" {MOST_STEPS:,}: give step_s = {end_s / MOST_STEPS:.6g} or more, or leave it out"
+            )
 
 
 SECTION = DissolutionSection
@@ -101,3 +111,13 @@ def moving_solid(case) -> MovedBy | None:
         own.largest_change,
         own.settled_within,
     )
+
+
+USUAL = (
+    Usual(
+        f"{KEY}.molar_volume_m3",
+        outside(1e-7, 1.0),
+        "{value} m3 of solid for each mol, or unit, of the species is that of no solid (calcite: 3.69e-5 m3/mol); one"
+        " in cm3 is 1e6 times as large",
+    ),
+)

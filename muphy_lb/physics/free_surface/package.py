@@ -11,7 +11,7 @@ from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.domain import streaming_named
 from muphy_lb.domain.wall_shapes import BesideWalls, wall_shapes
-from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.geometry.nodes import GeometryHeader, box_told
 from muphy_lb.measure.flow_view import FromStored, OutputField, whole_nodes
 from muphy_lb.operators import COMPRESSIBLE
 from muphy_lb.parallel import from_root
@@ -113,13 +113,6 @@ class FreeSurface(Physics):
         n_reals = 3 + 2 * (section.surface_tension_n_m > 0.0) + 3 * (section.contact_angle_deg is not None)
         return BYTES_OF_CELL + n_reals * real + of_bubbles + (lattice.q - 1) * BYTES_PER_DIRECTION
 
-    def _reach(self) -> str:
-        """Extent of the voxels, as text."""
-        low = np.asarray(self._header.origin_m) - 0.5 * self._header.spacing_m
-        high = low + np.array(self._header.shape[::-1]) * self._header.spacing_m
-        ends = (", ".join(f"{x:.4g}" for x in corner) for corner in (low, high))
-        return "the box of voxels is ({}) to ({}) m, and some of them may be solid".format(*ends)
-
     def _shorter(self, deviation: float) -> str:
         """Largest time step at which a deviation of the density, which scales with its square, is allowed."""
         longest_s = self._units.time_step_s * float(np.sqrt(LARGEST_DEVIATION / deviation))
@@ -203,14 +196,15 @@ class FreeSurface(Physics):
         cell, filled = self._liquid.cells(view.domain, view.lattice)
         if not view.communicator.total(int((cell != 0).sum())):
             raise InputError(
-                f"[[free_surface.liquid]]: no voxel of the geometry has liquid in it; {self._reach()}; move or enlarge"
-                " it"
+                f"[[free_surface.liquid]]: no voxel of the geometry has liquid in it; {box_told(self._header)}, and"
+                " some of them may be solid; move or enlarge it"
             )
         for number, is_wet in enumerate(self._liquid.wets(view.domain), 1):
             if not view.communicator.total(int(is_wet)):
                 raise InputError(
                     f"[[free_surface.liquid]]: no voxel of the geometry has liquid of table number {number} in it;"
-                    f" {self._reach()}; move or enlarge the region, or remove it"
+                    f" {box_told(self._header)}, and some of them may be solid; move or enlarge the region, or remove"
+                    " it"
                 )
         if self.bubbles is not None:
             self.bubbles.check(view, cell)

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import SerializeAsAny, ValidationInfo, WrapValidator
 
 from muphy_lb.case.section import Positive, Section
-from muphy_lb.case.usual import kelvins
+from muphy_lb.case.usual import kelvins, schmidt
 from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.physics.particles.beads.section import BeadsSection
 from muphy_lb.physics.particles.tracers.section import TracersSection
@@ -44,4 +44,4 @@ class _SchemaOfKinds:
 SECTION = ParticlesSection
 SECTIONS = SerializeAsAny[Annotated[ParticlesSection, WrapValidator(_of_its_kind), _SchemaOfKinds]]
 
-USUAL = (kelvins("fluid.temperature_k"),)
+USUAL = (kelvins("fluid.temperature_k"), schmidt("particles.*.diffusivity_m2_s"))

@@ -9,7 +9,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import PRECISIONS
 from muphy_lb.base.units import Units
 from muphy_lb.domain import LocalDomain
-from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.geometry.nodes import GeometryHeader, box_told
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, whole_nodes
 from muphy_lb.model.flow import Flow
 from muphy_lb.model.model import Field
@@ -29,6 +29,7 @@ class PorousMedium(Physics):
     """Parts of the fluid with a permeability, whose drag the flow feels."""
 
     name = KEY
+    needs_flow = True
     excludes = frozenset({"fluctuating", "particles", "free_surface", "two_fluid", "dissipation"})
     goes_on_in_frozen_flow = True  # what the flow carries continues with the velocity in the medium
 
@@ -61,8 +62,8 @@ class PorousMedium(Physics):
             inside = number == k
             if not inside.any():
                 raise InputError(
-                    f"{KEY}.{section.name} holds no fluid node, or only those of later tables of {KEY}; move it into"
-                    " the fluid, or leave it out"
+                    f"{KEY}.{section.name} holds no fluid node, or only those of later tables of {KEY};"
+                    f" {box_told(nodes)}: move it into the fluid, or leave it out"
                 )
             own_m2 = self._whole_m2[inside]
             bounds_m2 = float(own_m2.min()), float(own_m2.max())

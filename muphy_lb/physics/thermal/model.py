@@ -88,7 +88,8 @@ def _by_differences(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], St
     if not 0.0 < heat.diffusivity < LARGEST_DIFFUSIVITY:
         raise InputError(
             f"the thermal diffusivity is {heat.diffusivity:.4g} in lattice units; allowed: above 0 and below 1/12; use"
-            f" a smaller time step or thermal.method = {POPULATION_METHOD!r}"
+            f" a time step {1.01 * heat.diffusivity / LARGEST_DIFFUSIVITY:.3g} times shorter, or thermal.method ="
+            f" {POPULATION_METHOD!r}"
         )
     parameters: dict[str, Value] = {DIFFUSIVITY: heat.diffusivity, **VELOCITY}
     reads = (NAME + AT_NEIGHBOURS, *VELOCITY_FIELDS)

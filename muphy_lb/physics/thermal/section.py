@@ -115,6 +115,13 @@ def rules(given: Mapping) -> Iterator[str]:
     start = given_values(given.get("initial")).keys() & {"temperature_k", "temperature_file"}
     if start and not given.get("thermal"):
         yield f"has initial.{min(start)} but no [thermal]"
+    own, lattice = given_values(given.get("thermal")), str(given_values(given.get("lattice")).get("name", ""))
+    gravity = own.get("gravity_m_s2", ThermalSection.model_fields["gravity_m_s2"].default)
+    if lattice.startswith("D2") and (own.get("expansion_1_k") or "rayleigh" in own) and any(gravity[2:]):
+        yield (
+            f"has thermal.gravity_m_s2 = {list(gravity)}, but lattice {lattice} is two-dimensional, and heat would move"
+            " no fluid: set its z component to 0, as in [0.0, -9.81, 0.0]"
+        )
 
 
 def solid_walls(case) -> dict[str, str]:
@@ -129,23 +136,11 @@ def _is_other_scale(temperature_k, setting: Setting) -> bool:
     return not setting.is_dimensionless and reference_k is not None and cold < 130.0 and 200.0 < warm < 450.0
 
 
-def _is_out_of_plane(gravity_m_s2, setting: Setting) -> bool:
-    case = setting.case
-    is_only_across = case.lattice.name.startswith("D2") and not any(gravity_m_s2[:2]) and any(gravity_m_s2)
-    return is_only_across and case.thermal.expansion_1_k != 0.0
-
-
 _OTHER_SCALE = "{value} K is far from thermal.reference_k: a temperature in degrees Celsius is given as '{value} degC'"
 
 USUAL = (
     Usual("walls.*.temperature_k", _is_other_scale, _OTHER_SCALE),
     Usual("openings.*.temperature_k", _is_other_scale, _OTHER_SCALE),
-    Usual(
-        "thermal.gravity_m_s2",
-        _is_out_of_plane,
-        "{value} points out of the plane of a two-dimensional lattice, so that heat moves no fluid: gravity along -y is"
-        " given as [0.0, -9.81, 0.0]",
-    ),
     Usual(
         "thermal.gravity_m_s2",
         about(9.81e-3, 981.0, 9810.0),

@@ -172,7 +172,8 @@ class TwoFluid(Physics):
             shorter_s = units.time_step_s * (LARGEST_TENSION / self.tension) ** 0.5
             raise InputError(
                 f"two_fluid.interfacial_tension_n_m is {self.tension:.3g} in lattice units; at most {LARGEST_TENSION:g}"
-                f" is computed: set lattice.time_step_s = {0.99 * shorter_s:.2g} or less"
+                f" is computed: set lattice.time_step_s = {0.99 * shorter_s:.2g} or less, or check the unit: oil and"
+                " water have 0.03 N/m"
             )
         (low, high), ratio = RATIOS, self.viscosities[1] / self.viscosities[0]
         if not low * (1.0 - ROUNDING) <= ratio <= high * (1.0 + ROUNDING):

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from muphy_lb.case.section import Box, Positive, Section, Vector, exactly_one, given_tables
 from muphy_lb.case.substances import SubstanceKeys
+from muphy_lb.case.usual import Usual, outside
 
 SERIES_FILE = "two_fluid.csv"
 FILES = (SERIES_FILE,)
@@ -101,3 +102,12 @@ def rules(given: Mapping) -> Iterator[str]:
         for table in given_tables(given.get(kind)):
             if table.get(key, False) is not False and not given.get("two_fluid"):
                 yield f"has {kind}.{table.get('name')}.{key} but no [two_fluid]; give that table, or leave the key out"
+
+
+USUAL = (
+    Usual(
+        "two_fluid.interfacial_tension_n_m",
+        outside(1e-6, 1.0),
+        "no interface has {value} N/m (oil and water: 0.03): a number in mN/m, or dyn/cm, is given as '30 mN/m'",
+    ),
+)

@@ -36,6 +36,7 @@ from muphy_lb.base.units import CS2
 from muphy_lb.boundaries.opening_geometry import PRESSURE, Condition, OpeningFrame
 from muphy_lb.case.case import Case
 from muphy_lb.case.usual import (
+    DENSEST_GAS,
     PLACES,
     Setting,
     Usual,
@@ -161,7 +162,6 @@ SLOW_SHARE = 1e-3  # error from which a weak drive gives a warning
 SLOWEST = 1.0 / (SUM_SCALE * SLOW_SHARE)  # velocity [voxels a step] below which whole numbers of a link are that coarse
 MOST_TILT_DEG = 40.0
 ALONG = 1e-3  # share of the acceleration in the plane of an opening that counts: normals have a few digits
-LARGEST_GAS_DENSITY = 100.0
 GAS_VISCOSITIES = 5e-6, 1.5e-4  # dynamic viscosities of gases [Pa s]: of light hydrocarbons, and of hot ones
 LEAST_VISCOSITY = 2e-5  # dynamic viscosity [Pa s] below that of all but the coldest liquids
 THICK = 2e-3  # kinematic viscosity [m2/s] of honey; a dynamic one of blood or oil in its place is above it
@@ -174,17 +174,17 @@ def _is_light_and_viscous(density, setting: Setting) -> bool:
         return False
     viscosity = density * setting.case.fluid.viscosity_m2_s
     is_viscous = not GAS_VISCOSITIES[0] <= viscosity <= GAS_VISCOSITIES[1]
-    return not setting.is_dimensionless and density < LARGEST_GAS_DENSITY and is_viscous
+    return not setting.is_dimensionless and density < DENSEST_GAS and is_viscous
 
 
 def _is_thin(_, setting: Setting) -> bool:
     density = setting.case.fluid.density_kg_m3
     viscosity = density * setting.case.fluid.viscosity_m2_s
-    return not setting.is_dimensionless and density >= LARGEST_GAS_DENSITY and viscosity < LEAST_VISCOSITY
+    return not setting.is_dimensionless and density >= DENSEST_GAS and viscosity < LEAST_VISCOSITY
 
 
 def _is_thick(viscosity, setting: Setting) -> bool:
-    is_dense = setting.case.fluid.density_kg_m3 >= LARGEST_GAS_DENSITY
+    is_dense = setting.case.fluid.density_kg_m3 >= DENSEST_GAS
     return not setting.is_dimensionless and is_dense and viscosity > THICK
 
 

@@ -199,7 +199,8 @@ def what_diverges(case: Case, tau: float, units: Units, cell_reynolds: float) ->
     section = case.lattice
     is_plane = section.name.startswith("D2")
     is_modelled = (is_plane and section.smagorinsky is not None) or case.fluid.law is not None
-    rate, number = _odd_rate_of_lambda(section, tau), f"the cell Reynolds number is {cell_reynolds:.3g}"
+    rate, speed_m_s = _odd_rate_of_lambda(section, tau), cell_reynolds * case.fluid.viscosity_m2_s / units.spacing_m
+    number = f"the cell Reynolds number is {cell_reynolds:.3g}, at {speed_m_s:.3g} m/s"
     is_fast = cell_reynolds > MAX_CELL_REYNOLDS_OF_LAMBDA and wants_zones(case, tau, cell_reynolds)
     if is_fast and not is_modelled and rate < SLOW_ODD_RATE:
         model = f", or lattice.smagorinsky = {SMAGORINSKY}" if is_plane else ""

@@ -310,3 +310,11 @@ def test_pages_are_sorted_by_decimal_digits_only(tmp_path):
 def test_what_is_quoted_is_cut_even_where_python_refuses_to_write_it():
     assert limits.shown("x" * 1000) == "'" + "x" * limits.MAX_SHOWN + "...'"
     assert limits.shown(10**5000) == "of type int, too long to quote"
+
+
+def test_the_spacing_that_a_refusal_gives_is_taken():
+    """Rounded to six digits, it was refused in turn with itself as the remedy."""
+    with pytest.raises(GeometryError, match="does not divide the cylinder's diameter") as caught:
+        build_shape("obstacle_channel", spacing_m=3.3e-3)
+    told_m = float(str(caught.value).split()[-1])
+    assert build_shape("obstacle_channel", spacing_m=told_m).spacing_m == pytest.approx(0.1 / 30)

@@ -35,6 +35,23 @@ CARREAU = {
 INLET, NETWORK = PIPE["openings"][0], {"resistance_pa_s_m3": 5e7, "compliance_m3_pa": 1e-9}
 
 CGS = {"resistance_pa_s_m3": 1600.0, "compliance_m3_pa": 1e-3}
+OIL = {
+    "two_fluid": {"kinematic_viscosity_m2_s": 4e-6, "interfacial_tension_n_m": 3.0},
+    "lattice": {"collision": "trt", "time_step_s": 2e-6},
+}
+GRAIN = {
+    "lattice.walls": "bouzidi",
+    "species": [{"name": "acid", "schmidt": 1.0}],
+    "walls": [{"name": "grain", "species_uptake_m_s": {"acid": 1e-4}}],
+    "dissolution": {
+        **{"wall": "grain", "species": "acid", "role": "reactant", "molar_volume_m3": 36.9, "end_s": 1.0},
+        **{"centre_m": [6e-4, 5e-4, 6e-4], "radius_m": 2.5e-4},
+    },
+}
+DYE = {
+    "particles": [{"name": "dye", "kind": "tracers", "count": 5, "diffusivity_m2_s": 2.3e-5}],
+    "lattice": {"time_step_s": 3e-5},
+}
 BIG = [[-5, -5, -5], [5, 5, 5]]
 
 
@@ -87,6 +104,9 @@ SLIPS = [
     (TANK, {"free_surface.liquid": [{"box_m": [[-1, -1, -1], [20, 20, 1]]}]}, "the liquid fills all voxels"),
     (TANK, {"free_surface.liquid": [{"level_m": 30.0}], "flow.acceleration_m_s2": [0, -9e-3, 0]}, "liquid fills all"),
     (PIPE, {"fluid.temperature_k": 27.0, "fluctuating": {}}, "fluid.temperature_k: no fluid that flows here has 27 K"),
+    (PIPE, OIL, "two_fluid.interfacial_tension_n_m: no interface has 3 N/m"),
+    (PIPE, GRAIN, "dissolution.molar_volume_m3: 36.9 m3 of solid for each mol"),
+    (PIPE, DYE, "particles.dye.diffusivity_m2_s: with 2.3e-05 m2/s the"),
     (PIPE, {"age": {"diffusivity_m2_s": 1e-2}}, "age.diffusivity_m2_s: with 0.01 m2/s the Schmidt number"),
 ]
 

@@ -14,7 +14,7 @@ from muphy_lb.geometry.voxels import FLUID, Opening, Voxels
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.drawing import drawing
 from muphy_lb.output.pictures.vessel import draw_vessel
-from muphy_lb.output.terminal import _make_warnings_printable, _PrintableFormatter
+from muphy_lb.output.terminal import _make_warnings_printable, _PrintableFormatter, show_held_warnings
 from tests.unit.output.conftest import node_list
 from tests.vessel import TABLE, changed
 
@@ -78,11 +78,24 @@ def test_what_is_logged_can_be_printed(caplog):
 
 
 def test_warnings_of_libraries_can_be_printed(monkeypatch):
-    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
+    for name in ("formatwarning", "showwarning"):
+        monkeypatch.setattr(warnings, name, getattr(warnings, name))
     _make_warnings_printable()
     assert warnings.formatwarning("no glyph \x1b", UserWarning, "file.py", 7) == (
         "file.py:7: UserWarning: no glyph \\x1b\n"
     )
+
+
+def test_numbers_that_overflow_are_told_last(monkeypatch):
+    shown = []
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
+    monkeypatch.setattr(warnings, "showwarning", lambda *warning: shown.append(warning[1]))
+    _make_warnings_printable()
+    warnings.warn("overflow encountered in square", RuntimeWarning, stacklevel=1)
+    warnings.warn("deprecated", UserWarning, stacklevel=1)
+    assert shown == [UserWarning]
+    show_held_warnings()
+    assert shown == [UserWarning, RuntimeWarning]
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "a\n", "../"])

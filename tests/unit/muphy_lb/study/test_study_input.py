@@ -38,6 +38,7 @@ def both(**keys) -> dict:
         (parameter(uniform=None, lognormal=[-1e-3, 1e-4]), "a mean of -0.001; it must be above 0"),
         (parameter(within=[0.0, 1.0]), "within, which cuts off normal and lognormal alone"),
         (parameter(uniform=None, normal=[1e-3, 1e-5], within=[1.0, 2.0]), "holds nothing of the distribution"),
+        (parameter(uniform=None, normal=[1.5, 0.05], within=[1.35e-3, 1.65e-3]), r"holds .*e-\d+ of the distribution"),
         (parameter(uniform=None, values=[]), "empty list of values"),
         (parameter(uniform=None, measured="none.csv"), "cannot be read as a table"),
         (parameter(unifrm=[0.0, 1.0]), "did you mean 'uniform'"),
