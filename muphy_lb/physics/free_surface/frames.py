@@ -93,7 +93,7 @@ def _draw_beside(path: Path, formats: tuple[str, ...], nodes: NodeList, liquid: 
         from muphy_lb.output.pictures.theme import DARK
         from muphy_lb.physics.free_surface.picture import Scene, draw_liquid  # with Matplotlib
 
-        draw_liquid(path, Scene(nodes, *liquid.spread(), *seen, replace(DARK, formats=formats)))
+        draw_liquid(path, replace(Scene(nodes, *liquid.spread(), *seen), theme=replace(DARK, formats=formats)))
 
 
 def _round_number_above(value: float) -> float:
