@@ -16,7 +16,8 @@ def chunks(size: int, most: int | None = None) -> Iterator[slice]:
     return (slice(first, min(first + most, size)) for first in range(0, size, most))
 
 
-def side_by_side(work: Callable[[slice], None], size: int) -> None:
-    """Call ``work`` with slices of ``size`` values, in threads: NumPy computes without Python's lock."""
+def side_by_side(work: Callable[[slice], None], size: int, most: int = OF_THREAD) -> None:
+    """Call ``work`` with slices of at most so many of ``size`` values, in threads: NumPy computes without Python's
+    lock."""
     with ThreadPoolExecutor(min(MOST_THREADS, numba.get_num_threads())) as pool:
-        list(pool.map(work, chunks(size, OF_THREAD)))
+        list(pool.map(work, chunks(size, most)))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.base.chunks import chunks, side_by_side
+from muphy_lb.base.chunks import OF_THREAD, chunks, side_by_side
 from muphy_lb.domain.links import is_wall
 from muphy_lb.domain.local import LocalDomain
 from muphy_lb.domain.smoothed_fluid import TRUNCATE, SmoothedFluid, edges
@@ -155,7 +155,7 @@ def _shapes(smoothed, place: np.ndarray, members: np.ndarray, axes: Sequence[int
         found[0][:, chosen] = normal
         found[1][:, chosen] = _bend(normal, np.where(is_wall_left, second / np.maximum(size, 1e-6), 0.0))
 
-    side_by_side(write, members.size)
+    side_by_side(write, members.size, OF_THREAD // 8)  # a hundred numbers each
 
 
 def _bend(normal: np.ndarray, shape: np.ndarray) -> np.ndarray:
