@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numba
 
 CHUNK = 1 << 20  # values at a time where nothing else is said: 12 MB of the nodes of a list that is read from a file
-IN_CACHE = 1 << 15  # values that a thread takes at a time, so that its numbers stay in its cache
+OF_THREAD = 1 << 17  # values that a thread takes at a time: more often, threads would wait for Python's lock
+MOST_THREADS = 8  # of which even more would
 
 
 def chunks(size: int, most: int | None = None) -> Iterator[slice]:
@@ -15,8 +16,8 @@ def chunks(size: int, most: int | None = None) -> Iterator[slice]:
     return (slice(first, min(first + most, size)) for first in range(0, size, most))
 
 
-def side_by_side(work: Callable[[slice], None], size: int, most: int = IN_CACHE) -> None:
-    """Call ``work`` with slices of at most so many of ``size`` values, in as many threads as Numba has: NumPy computes
-    without Python's lock."""
-    with ThreadPoolExecutor(numba.get_num_threads()) as pool:
+def side_by_side(work: Callable[[slice], None], size: int, most: int = OF_THREAD) -> None:
+    """Call ``work`` with slices of at most so many of ``size`` values, in threads: NumPy computes without Python's
+    lock."""
+    with ThreadPoolExecutor(min(MOST_THREADS, numba.get_num_threads())) as pool:
         list(pool.map(work, chunks(size, most)))

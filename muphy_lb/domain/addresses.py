@@ -263,13 +263,21 @@ def _fill(table, codes, nodes, rows, layout):
     """Fill in entries from the neighbours alone: a row of the neighbour where there is one, of the node itself
     elsewhere. The sizes of the layout are arguments, as cached compiled code does not notice that constants of another
     file change."""
+    for block in prange((nodes.size + TILE - 1) // TILE):
+        some = slice(block * TILE, min((block + 1) * TILE, nodes.size))
+        for k in range(table.shape[0]):
+            _fill_row(table[k, some], codes[k, some], nodes[some], rows[:, k], layout)
+
+
+@njit(cache=True)
+def _fill_row(addresses, codes, nodes, rows, layout):
+    """Entries of some nodes for one direction."""
     tile_size, tile_bits, row_size = layout
     within = (1 << tile_bits) - 1
-    for k in range(table.shape[0]):
-        for n in prange(nodes.size):
-            far = np.int64(codes[k, n])
-            node, row = (far, rows[0, k]) if far >= 0 else (nodes[n], rows[1, k])
-            table[k, n] = (node >> tile_bits) * tile_size + row * row_size + (node & within)
+    for n in range(nodes.size):
+        far = np.int64(codes[n])
+        node, row = (far, rows[0]) if far >= 0 else (nodes[n], rows[1])
+        addresses[n] = (node >> tile_bits) * tile_size + row * row_size + (node & within)
 
 
 WALLS = 2**31  # base of the runs of walls, beyond all addresses

@@ -176,7 +176,7 @@ def domain_from_part(
     search, own = NeighbourSearch(nodes), part.own
     special = _special_nodes(search, own, part, lattice, walls)
     listed, n_edge = _run_order(nodes, own, special, order)
-    local_of = None if listed is None else _inverse(listed, nodes.n_nodes)
+    place, local_of = (own, None) if listed is None else (listed, _inverse(listed, nodes.n_nodes))
     local = special.listed if local_of is None else local_of[special.listed].astype(np.int64)
     specular = specular_links(special.table, walls, lattice)
     mirrored = mirrored_links(
@@ -190,7 +190,7 @@ def domain_from_part(
     linkwise, in_table = _wall_links(special.table, voxel, walls)
     return LocalDomain(
         lattice=lattice,
-        number=_chosen(np.arange(nodes.n_nodes) if part.number is None else part.number, listed),
+        number=place if part.number is None else part.number[place],
         voxel=_chosen(nodes.voxel, listed),
         n_edge=n_edge,
         pitch=whole(own.size, TILE),

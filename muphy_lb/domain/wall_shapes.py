@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.base.chunks import side_by_side
+from muphy_lb.base.chunks import OF_THREAD, chunks, side_by_side
 from muphy_lb.domain.links import is_wall
 from muphy_lb.domain.local import LocalDomain
 from muphy_lb.domain.smoothed_fluid import TRUNCATE, SmoothedFluid, edges
@@ -20,7 +20,6 @@ SMOOTHINGS, ALIKE = (3.0, 1.5), 0.985
 normals are similar, by cosine, so that neither corners nor the other side of a throat turn them."""
 FACE, NEAR = 4, 8
 """Nodes on both sides of a concave corner that at least lie beside planes, and those whose normals are of these."""
-CHUNK = 1 << 20  # nodes looked at together
 MOST_BENT = 0.25  # largest curvature [1/voxel] of walls; those of smaller radii are not resolved
 WALL_NORMAL, BEND = ("wall_x", "wall_y", "wall_z"), ("bend_x", "bend_y", "bend_z")
 NORMALS, BENDS, AT_FACES = range(3), range(3, 6), range(6, 9)
@@ -61,8 +60,7 @@ def wall_shapes(nodes: NodeList, lattice: Lattice) -> tuple[BesideWalls, np.ndar
         node; and what lies along their links (Q - 1, m) (:class:`NeighbourSearch`).
     """
     search = NeighbourSearch(nodes)
-    near = _near_ends(search, nodes, lattice)
-    codes, along_axes = search.table(lattice.c[1:], near), search.table(AXES, near)
+    near, codes, along_axes = _near_ends(search, nodes, lattice)
     is_beside = is_wall(codes).any(axis=0)
     beside, codes = near[is_beside], codes[:, is_beside]
     of_wall = is_wall(codes)
@@ -80,14 +78,19 @@ def wall_shapes(nodes: NodeList, lattice: Lattice) -> tuple[BesideWalls, np.ndar
     return BesideWalls(beside, np.stack([*normal, *bend, *at_faces])), codes
 
 
-def _near_ends(search: NeighbourSearch, nodes: NodeList, lattice: Lattice) -> np.ndarray:
-    """Numbers of the nodes that have a neighbour that is no node, along links or axes."""
-    thick = [vector for vector in AXES if nodes.shape[2 - np.abs(vector).argmax()] > 1]
-    vectors, found = np.array([*lattice.c[1:], *thick]), [np.empty(0, np.int64)]
-    for first in range(0, nodes.n_nodes, CHUNK):
-        codes = search.table(vectors, slice(first, min(first + CHUNK, nodes.n_nodes)))
-        found.append(first + np.flatnonzero((codes < 0).any(axis=0)))
-    return np.concatenate(found)
+def _near_ends(search: NeighbourSearch, nodes: NodeList, lattice: Lattice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Numbers (n,) of the nodes that have a neighbour that is no node, along links or axes, and what lies there along
+    links (Q - 1, n) and ``AXES`` (6, n)."""
+    vectors, n_links = np.concatenate((lattice.c[1:], AXES)), lattice.q - 1
+    counts = np.array([True] * n_links + [nodes.shape[2 - np.abs(vector).argmax()] > 1 for vector in AXES])
+    numbers, codes = [np.empty(0, np.int64)], [search.table(vectors, slice(0, 0))]
+    for some in chunks(nodes.n_nodes):
+        table = search.table(vectors, some)
+        near = np.flatnonzero((table[counts] < 0).any(axis=0))
+        numbers.append(some.start + near)
+        codes.append(table[:, near])
+    table = np.concatenate(codes, axis=1)
+    return np.concatenate(numbers), table[:n_links], table[n_links:]
 
 
 def _at_faces(normal: np.ndarray, bend: np.ndarray) -> np.ndarray:
@@ -152,7 +155,7 @@ def _shapes(smoothed, place: np.ndarray, members: np.ndarray, axes: Sequence[int
         found[0][:, chosen] = normal
         found[1][:, chosen] = _bend(normal, np.where(is_wall_left, second / np.maximum(size, 1e-6), 0.0))
 
-    side_by_side(write, members.size)
+    side_by_side(write, members.size, OF_THREAD // 8)  # a hundred numbers each
 
 
 def _bend(normal: np.ndarray, shape: np.ndarray) -> np.ndarray:
@@ -195,8 +198,7 @@ def _surrounded(nodes: NodeList, near: np.ndarray, codes: np.ndarray, depth: int
     beyond = ~np.array(nodes.periodic[::-1]) & (np.array(nodes.shape) > 1)
     shape, first = np.array(nodes.shape) + 2 * depth * beyond, depth * beyond
     fluid = SmoothedFluid(shape, edges(shape, nodes.n_nodes), nodes.periodic[::-1])
-    for start in range(0, nodes.n_nodes, CHUNK):
-        chosen = slice(start, min(start + CHUNK, nodes.n_nodes))
+    for chosen in chunks(nodes.n_nodes):
         fluid.fill(voxel_coordinates(nodes.voxel[chosen], nodes.shape)[:, ::-1] + first)
     place = nodes.coordinates(near)[:, ::-1] + first
     for vector, opens in zip(AXES[:, ::-1], is_opening_link(codes), strict=True):

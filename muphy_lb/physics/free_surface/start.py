@@ -9,7 +9,7 @@ from math import sqrt
 
 import numpy as np
 
-from muphy_lb.base.chunks import IN_CACHE, chunks, side_by_side
+from muphy_lb.base.chunks import OF_THREAD, chunks, side_by_side
 from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import CS2
 from muphy_lb.domain import LocalDomain
@@ -230,7 +230,7 @@ class InitialLiquid:
 
     def wets(self, domain: LocalDomain) -> list[bool]:
         """Whether each region may wet nodes of a rank."""
-        voxels = [domain.voxel[some] for some in chunks(domain.n_nodes, IN_CACHE)]
+        voxels = [domain.voxel[some] for some in chunks(domain.n_nodes, OF_THREAD)]
         return [any(region.holds(self._place(some)).any() for some in voxels) for region in self._regions]
 
     def depth(self, domain: LocalDomain, up: np.ndarray) -> np.ndarray:
@@ -308,7 +308,7 @@ class InitialLiquid:
         steps = (np.arange(PARTS) + 0.5) / PARTS - 0.5
         parts = np.stack(np.meshgrid(*[steps if thick else [0.0] for thick in self._is_thick], indexing="ij"))
         parts = parts.reshape(3, 1, -1)
-        for some in np.array_split(cut, -(-cut.size * parts.size // (3 * IN_CACHE)) or 1):
+        for some in np.array_split(cut, -(-cut.size * parts.size // (3 * OF_THREAD)) or 1):
             distance_of_parts = self._distance((place[some].T[:, :, None] + parts).reshape(3, -1).T)
             fill[some] = (
                 np.clip(0.5 - PARTS * distance_of_parts, 0.0, 1.0).reshape(some.size, parts.shape[2]).mean(axis=1)
