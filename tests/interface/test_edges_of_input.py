@@ -14,7 +14,7 @@ import pytest
 
 from muphy_lb import Simulation, Study
 from muphy_lb.__main__ import _parse, main
-from muphy_lb.base.errors import InputError, OutputError
+from muphy_lb.base.errors import DivergedError, InputError, OutputError
 from muphy_lb.base.files.atomic import check_file
 from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.case import as_case, case_from_dict
@@ -348,6 +348,29 @@ def test_remedies_for_two_fluids_lead_on(slip):
             break
         except InputError as error:
             told.append(re.search(r"set ([a-z_.]+) = ([-+.\de]*\d)", str(error)).groups())
+            case = as_case(case, [f"{told[-1][0]}={told[-1][1]}"])
+    assert 0 < len(told) < 4, told
+
+
+@pytest.mark.parametrize(
+    ("physics", "more"),
+    [
+        ([], {"flow": {"acceleration_m_s2": [0.05, 0.0, 0.0]}, "walls": [LOW]}),
+        (["thermal"], {"thermal": {"expansion_1_k": 1.0, "gravity_m_s2": [0.0, -1.0, 0.0]}}),
+        (["species"], {"flow": {"acceleration_m_s2": [0.01, 0.0, 0.0]}}),
+        (["age"], {"openings": [THROUGH[0] | {"pressure_pa": 0.2}, THROUGH[1]], "walls": [LOW]}),
+    ],
+)
+def test_the_remedy_for_a_flow_that_its_drive_makes_too_fast_is_a_shorter_step(physics, more):
+    """Beside a wall that moves it was run.ramp_steps = 1000, and then ten times as many for ever."""
+    case, told = smallest(*physics, **more, compute={"backend": "cpu"}), []
+    while len(told) < 4:
+        try:
+            simulation = Simulation(case, progress=False)
+            simulation.step(int(300 / simulation.core.units.time_step_s))
+            break
+        except (DivergedError, InputError) as error:
+            told.append(re.search(r"(lattice.time_step_s) = ([-+.\de]*\d)", str(error)).groups())
             case = as_case(case, [f"{told[-1][0]}={told[-1][1]}"])
     assert 0 < len(told) < 4, told
 
