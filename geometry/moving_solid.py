@@ -15,6 +15,7 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.link_cuts import WallShape
+from muphy_lb.geometry.nodes import box_told
 from muphy_lb.geometry.solid_place import SolidPlace
 from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, Voxels, wall_flag
 
@@ -54,8 +55,10 @@ class MovingSolid:
         is_labelled = voxels.flags == wall_flag(walls.index(place.wall))
         room = replace(voxels, flags=np.where(is_labelled, FLAG_DTYPE(FLUID), voxels.flags), walls=walls)
         shares = np.where(is_labelled, 1.0, np.where(room.flags == FLUID, _drawn(voxels, place), 0.0))
-        if not shares.any():
-            raise GeometryError(f"the solid {place.wall!r} fills no voxel; move it into the fluid, or make it larger")
+        if not shares.any() or np.all(shares[room.flags == FLUID] == 1.0):
+            filled, size = ("every", "smaller") if shares.any() else ("no", "larger")
+            where = box_told(voxels)
+            raise GeometryError(f"the solid {place.wall!r} fills {filled} voxel; {where}: move it, or make it {size}")
         return cls(room, place.wall, shares)
 
     @cached_property

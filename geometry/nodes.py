@@ -97,7 +97,7 @@ class NodeList:
         return np.asarray(self.origin_m) + self.spacing_m * self.coordinates(nodes)
 
 
-def box_told(geometry: GeometryHeader | NodeList) -> str:
+def box_told(geometry: GeometryHeader | NodeList | Voxels) -> str:
     """The box of voxels of a geometry, as text for messages."""
     low = np.asarray(geometry.origin_m) - 0.5 * geometry.spacing_m
     ends = low, low + geometry.spacing_m * np.array(geometry.shape[::-1])

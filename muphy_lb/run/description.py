@@ -28,13 +28,13 @@ from muphy_lb.setup.advice.expected_pressures import describe_outlets
 from muphy_lb.setup.advice.plausibility import (
     accuracy_of_stairs,
     force_warnings,
+    is_pushed,
     plausibility,
     resolution_warnings,
     slowness_warnings,
     tilt_warnings,
 )
 from muphy_lb.setup.boundaries import describe_profiles
-from muphy_lb.setup.force import uniform_acceleration_m_s2
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.numerics import describe
 
@@ -74,10 +74,8 @@ def _advice(prepared: Preparation) -> Iterator[str]:
 def _at_rest(prepared: Preparation) -> Iterator[str]:
     """A doubt about a flow that nothing moves, and whose physics says nothing of a fluid at rest."""
     case, conditions = prepared.case, prepared.conditions
-    pressures = {each.value for each in conditions if each.kind == PRESSURE}
-    pushed = len(pressures) > 1 or any(each.feedback or each.kind != PRESSURE and each.value for each in conditions)
-    pushed |= bool(uniform_acceleration_m_s2(case, prepared.header).any() or other_forces(case))
-    if pushed or case.initial or case.waveforms:
+    imposed = any(each.feedback or each.kind != PRESSURE and each.value for each in conditions) or other_forces(case)
+    if imposed or case.initial or case.waveforms or is_pushed(case, prepared.header, conditions):
         return
     if all(kind.needs_flow for kind in packages(case)):
         yield (

@@ -21,7 +21,7 @@ from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, PeriodMean, Steadiness
 from muphy_lb.measure.rounding import rounding_warnings
 from muphy_lb.run.openings import Balance, balance_of, is_telling
-from muphy_lb.setup.advice.plausibility import WHOLE
+from muphy_lb.setup.advice.plausibility import WHOLE, is_pushed
 from muphy_lb.setup.advice.stability import cause_and_remedy
 from muphy_lb.setup.waveforms import longest_period_s
 
@@ -53,7 +53,8 @@ def _describe(view: FlowView, speed: float, _number: int, voxel: int, rank: int)
     whose = f", on rank {rank}" if view.communicator.size > 1 else ""
     fastest = numerics.mach * sqrt(cs2) if numerics.mach else None
     causes = [text for physics in view.physics for text in physics.causes()]
-    causes.append(cause_and_remedy(case, numerics.units, fastest, numerics.reference_velocity_m_s, cs2))
+    pushed = is_pushed(case, header, view.conditions)
+    causes.append(cause_and_remedy(case, numerics.units, fastest, numerics.reference_velocity_m_s, cs2, pushed))
     return (
         f"the run diverged at step {view.step_number}: {what} at voxel ({x}, {y}, {z}), x = ({place}) m{whose};"
         f" relaxation time {numerics.relaxation_time:.5g}{_beside_opening(view, xyz)}. The likely cause:"

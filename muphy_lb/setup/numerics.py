@@ -308,11 +308,12 @@ def _refuse_compressible(numerics: Numerics, plan: _Plan) -> None:
     """Raise InputError for a pressure too large for the nearly incompressible method."""
     for opening, change in _density_changes(numerics, plan):
         if abs(change) > MAX_DENSITY_CHANGE:
+            shorter_s = numerics.units.time_step_s * (0.99 * MAX_DENSITY_CHANGE / abs(change)) ** 0.5
             raise InputError(
                 f"openings.{opening.name}.pressure_pa is {opening.pressure_pa:g}: the lattice density there would be"
-                f" {1.0 + change:.3g}; at most {MAX_DENSITY_CHANGE} away from 1 is allowed. set"
+                f" {1.0 + change:.3g}; at most {MAX_DENSITY_CHANGE} away from 1 is allowed: set"
                 " flow.reference_pressure_pa amid the pressures of all openings (it is"
-                f" {plan.case.flow.reference_pressure_pa:g}), or use a smaller time step"
+                f" {plan.case.flow.reference_pressure_pa:g}), or {plan.key_for(shorter_s)}"
             )
 
 

@@ -3,6 +3,7 @@ Python."""
 
 import errno
 import logging
+import re
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -13,10 +14,10 @@ import pytest
 
 from muphy_lb import Simulation, Study
 from muphy_lb.__main__ import _parse, main
-from muphy_lb.base.errors import InputError, OutputError
+from muphy_lb.base.errors import DivergedError, InputError, OutputError
 from muphy_lb.base.files.atomic import check_file
 from muphy_lb.boundaries.waveform import read_table
-from muphy_lb.case.case import case_from_dict
+from muphy_lb.case.case import as_case, case_from_dict
 from muphy_lb.geometry.__main__ import main as geometry
 from muphy_lb.geometry.quantities import column_in_si
 from muphy_lb.output.terminal import _TerminalHandler
@@ -327,6 +328,51 @@ def test_a_vessel_on_a_plane_lattice_is_refused_by_its_layers():
     pipe = {"shape": "pipe", "spacing_m": 1.0, "options": {"length": 8, "radius": 3.0, "ends": "open"}}
     with pytest.raises(InputError, match="lattice D2Q9 is two-dimensional but the geometry has .* layers along z"):
         describe_case(case_from_dict(FLOW | {"geometry": pipe, "openings": THROUGH}))
+
+
+@pytest.mark.parametrize(
+    "slip",
+    [
+        {"two_fluid.interfacial_tension_n_m": 1.37},
+        {"fluid.kinematic_viscosity_m2_s": 5.0, "two_fluid.kinematic_viscosity_m2_s": 0.02},
+        {"fluid.kinematic_viscosity_m2_s": 2e-4, "two_fluid.kinematic_viscosity_m2_s": 6e-4},
+        {"fluid.kinematic_viscosity_m2_s": 1e-4, "two_fluid.kinematic_viscosity_m2_s": 3e-4},
+    ],
+)
+def test_remedies_for_two_fluids_lead_on(slip):
+    """Before, a rounded time step was refused with itself as the remedy, or two took turns."""
+    case, told = as_case(smallest("two_fluid", walls=[], openings=EQUAL), slip), []
+    while len(told) < 4:
+        try:
+            describe_case(case)
+            break
+        except InputError as error:
+            told.append(re.search(r"set ([a-z_.]+) = ([-+.\de]*\d)", str(error)).groups())
+            case = as_case(case, [f"{told[-1][0]}={told[-1][1]}"])
+    assert 0 < len(told) < 4, told
+
+
+@pytest.mark.parametrize(
+    ("physics", "more"),
+    [
+        ([], {"flow": {"acceleration_m_s2": [0.05, 0.0, 0.0]}, "walls": [LOW]}),
+        (["thermal"], {"thermal": {"expansion_1_k": 1.0, "gravity_m_s2": [0.0, -1.0, 0.0]}}),
+        (["species"], {"flow": {"acceleration_m_s2": [0.01, 0.0, 0.0]}}),
+        (["age"], {"openings": [THROUGH[0] | {"pressure_pa": 0.2}, THROUGH[1]], "walls": [LOW]}),
+    ],
+)
+def test_the_remedy_for_a_flow_that_its_drive_makes_too_fast_is_a_shorter_step(physics, more):
+    """Beside a wall that moves it was run.ramp_steps = 1000, and then ten times as many for ever."""
+    case, told = smallest(*physics, **more, compute={"backend": "cpu"}), []
+    while len(told) < 4:
+        try:
+            simulation = Simulation(case, progress=False)
+            simulation.step(int(300 / simulation.core.units.time_step_s))
+            break
+        except (DivergedError, InputError) as error:
+            told.append(re.search(r"(lattice.time_step_s) = ([-+.\de]*\d)", str(error)).groups())
+            case = as_case(case, [f"{told[-1][0]}={told[-1][1]}"])
+    assert 0 < len(told) < 4, told
 
 
 # --- Python ----------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.units import Units
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.limits import ask_for
-from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList, box_told
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import DrawnParticles, FlowView
 from muphy_lb.measure.observer import Observer
@@ -74,7 +74,7 @@ def places_in_fluid(nodes: NodeList, position_m: np.ndarray, location) -> tuple[
         row = solid[0]
         raise InputError(
             f"{location(row)}: there is no fluid at {position_m[row].tolist()} m, where a particle is to start"
-            f" ({solid.size} of {len(at)} lie like that); move it, or leave it out"
+            f" ({solid.size} of {len(at)} lie like that); {box_told(nodes)}: move it, or leave it out"
         )
     return voxel, offset
 

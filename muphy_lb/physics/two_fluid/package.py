@@ -61,6 +61,7 @@ from muphy_lb.physics.two_fluid.structure import parts_of, structure
 from muphy_lb.physics.two_fluid.walls import NO_ROOM, narrow_share, wall_normals
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 from muphy_lb.setup.input_fields import Wanted, read_field
+from muphy_lb.setup.numerics import MAX_RELAXATION_TIME
 
 COLLISIONS = ("trt", "mrt", "bgk")
 LARGEST_TENSION = 0.1
@@ -168,12 +169,12 @@ class TwoFluid(Physics):
 
     def _refuse_numerics(self, units: Units) -> None:
         """Raise InputError for a tension or viscosities that are too large or small for the time step."""
+        longest_s = 0.99 * units.time_step_s * (LARGEST_TENSION / self.tension) ** 0.5
         if self.tension > LARGEST_TENSION:
-            shorter_s = units.time_step_s * (LARGEST_TENSION / self.tension) ** 0.5
             raise InputError(
                 f"two_fluid.interfacial_tension_n_m is {self.tension:.3g} in lattice units; at most {LARGEST_TENSION:g}"
-                f" is computed: set lattice.time_step_s = {0.99 * shorter_s:.2g} or less, or check the unit: oil and"
-                " water have 0.03 N/m"
+                f" is computed: set lattice.time_step_s = {longest_s:.3g} or less, or check the unit:"
+                " oil and water have 0.03 N/m"
             )
         (low, high), ratio = RATIOS, self.viscosities[1] / self.viscosities[0]
         if not low * (1.0 - ROUNDING) <= ratio <= high * (1.0 + ROUNDING):
@@ -182,15 +183,18 @@ class TwoFluid(Physics):
                 " times, the validated range: choose viscosities closer to each other"
             )
         low, high = RELAXATION_TIMES
-        cs2 = float(self._lattice.cs2)
-        for key, viscosity in zip(("fluid", "two_fluid"), self.viscosities, strict=True):
-            tau = relaxation_time(viscosity, cs2)
+        taus = [relaxation_time(viscosity, float(self._lattice.cs2)) for viscosity in self.viscosities]
+        thin, thick = min(taus) - 0.5, max(taus) - 0.5
+        factor = min(0.1 / thin, 0.9 * (MAX_RELAXATION_TIME - 0.5) / thick, longest_s / units.time_step_s)
+        remedy = f"set lattice.time_step_s = {factor * units.time_step_s:.3g}, or take viscosities closer to each other"
+        if (share := factor * thin / (low - 0.5)) < 1.0:
+            finer_m = 0.9 * units.spacing_m * share**2
+            remedy = f"no time step suits both it and the tension: set geometry.spacing_m = {finer_m:.2g} or less"
+        for key, tau in zip(("fluid", "two_fluid"), taus, strict=True):
             if not low <= tau <= high:
-                other = (0.5 * (low + high) if tau > high else 0.6) - 0.5
-                step_s = units.time_step_s * other / (tau - 0.5)
                 raise InputError(
                     f"{key}.kinematic_viscosity_m2_s gives a relaxation time of {tau:.4g}; allowed: {low:g} to"
-                    f" {high:g}: set lattice.time_step_s = {step_s:.2g}, or choose viscosities closer to each other"
+                    f" {high:g}: {remedy}"
                 )
 
     @classmethod

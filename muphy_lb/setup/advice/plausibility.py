@@ -125,6 +125,13 @@ def force_warnings(case: Case, header: GeometryHeader, conditions: Sequence[Cond
             )
 
 
+def is_pushed(case: Case, header: GeometryHeader, conditions: Sequence[Condition]) -> bool:
+    """Whether forces or pressures drive the flow, whatever velocities the case imposes beside them."""
+    pressures = {each.value for each in conditions if each.kind == PRESSURE}
+    by_force = uniform_acceleration_m_s2(case, header).any() or case.flow.not_uniform
+    return len(pressures) > 1 or bool(by_force) or not all(kind.follows_darcy for kind in packages(case))
+
+
 def slowness_warnings(case: Case, header: GeometryHeader, conditions: Sequence[Condition], numerics: Numerics):
     """Warnings of a drive that is so weak that rounding hides the flow; see :func:`force_warnings`. Flow rates are sums
     of whole numbers, and populations of a fluid at rest are wrong by some epsilons of double precision."""

@@ -132,13 +132,16 @@ def resolving(case: Case, units: Units, cell_reynolds: float) -> str:
     return f"set {collision or f'a larger lattice.smagorinsky (it is {case.lattice.smagorinsky:g})'}, or {finer}"
 
 
-def cause_and_remedy(case: Case, units: Units, fastest: float | None, reference_m_s: float | None, cs2: float) -> str:
+def cause_and_remedy(
+    case: Case, units: Units, fastest: float | None, reference_m_s: float | None, cs2: float, is_pushed: bool = False
+) -> str:
     """Text: the most likely cause of a divergence, and settings that avoid it.
 
     Args:
         fastest: largest velocity that the case imposes [voxels per time step]; None if it imposes none.
         reference_m_s: velocity to which lattice.lattice_velocity refers [m/s].
         cs2: squared speed of sound of the lattice.
+        is_pushed: whether pressures or forces drive the flow, so that it may be faster than what is imposed.
     """
     nu = units.viscosity_to_lattice(case.fluid.viscosity_m2_s)
     tau = relaxation_time(nu, cs2)
@@ -149,11 +152,12 @@ def cause_and_remedy(case: Case, units: Units, fastest: float | None, reference_
         changed = Units(units.spacing_m, factor * units.time_step_s, units.density_kg_m3)
         return time_step_key(case, changed, reference_m_s, cs2)
 
+    pushed = (
+        "pressures or forces drive the flow faster than the lattice can carry at this time step: set"
+        f" {slower(0.25)}, or a smaller drive"
+    )
     if fastest is None and cell_reynolds <= 4.0 * MAX_CELL_REYNOLDS:
-        return (
-            "the case imposes no velocity, and its pressures or forces drive the flow faster than the lattice can carry"
-            f" at this time step: set {slower(0.25)}, or a smaller drive"
-        )
+        return f"the case imposes no velocity, and its {pushed}"
     if cell_reynolds > MAX_CELL_REYNOLDS:
         known = "the cell Reynolds number, u dx / nu, is" if fastest else "the cell Reynolds number reaches"
         slow = f", and with either {slower(GOOD_FASTEST / fastest)}" if fastest and fastest > MAX_FASTEST else ""
@@ -166,6 +170,8 @@ def cause_and_remedy(case: Case, units: Units, fastest: float | None, reference_
             f"the velocity is {fastest:.3g} voxels per time step (Mach number {fastest / math.sqrt(cs2):.2g}): set"
             f" {slower(GOOD_FASTEST / fastest)}"
         )
+    if is_pushed:
+        return pushed
     if tau < SHORT_RELAXATION_TIME and fastest:
         longest = viscosity(1.0, cs2) / nu
         return (

@@ -122,8 +122,10 @@ def test_a_file_holds_the_shares(tmp_path):
 def test_a_solid_that_is_not_there_is_refused():
     with pytest.raises(GeometryError, match="no wall is named 'grain'; the walls are none: name one of them, or say"):
         MovingSolid.of(box(5, walls=()), SolidPlace("grain"))
-    with pytest.raises(GeometryError, match="'grain' fills no voxel"):
+    with pytest.raises(GeometryError, match="'grain' fills no voxel; the box of voxels is .* m: move it"):
         MovingSolid.of(box(5), SolidPlace("grain", centre_m=(99.0, 0.0, 0.0), radius_m=1.0))
+    with pytest.raises(GeometryError, match="'grain' fills every voxel; .* make it smaller"):
+        MovingSolid.of(box(5), SolidPlace("grain", centre_m=(0.0, 0.0, 0.0), radius_m=99.0))
 
 
 @pytest.mark.parametrize("seed", range(3))
