@@ -20,6 +20,7 @@ from muphy_lb.run.description import describe_case
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
 from tests.unit.geometry.surfaces import tube
+from tests.unit.geometry.test_surface import write_stl
 from tests.vessel import command
 
 KINDS = ("vessel", "rock", "channel")
@@ -46,17 +47,6 @@ def run_shortly(path, folder):
     Run(Solver(load_case(path, SHORT), SerialCommunicator()), folder / "out").execute()
     summary = json.loads((folder / "out" / "summary.json").read_text())
     assert summary["steps"] == 40 and 0.0 < summary["max_velocity_m_s"] < math.inf
-
-
-def stl_of(surface, path):
-    """Write a surface as an STL file in millimetres."""
-    lines = ["solid vessel"]
-    for corners in surface.points[surface.triangles]:
-        lines += ["facet normal 0 0 0", "outer loop"]
-        lines += [f"vertex {x:.9g} {y:.9g} {z:.9g}" for x, y, z in corners]
-        lines += ["endloop", "endfacet"]
-    path.write_text("\n".join([*lines, "endsolid vessel", ""]))
-    return path
 
 
 def test_a_rock_of_an_image_says_which_voxels_are_pores(tmp_path):
@@ -140,7 +130,7 @@ def test_the_text_of_a_case_reads_as_its_table():
 
 
 def test_a_surface_gets_openings_with_places_and_runs(tmp_path):
-    file = stl_of(tube(radius=2.0, length=12.0), tmp_path / "tube.stl")
+    file = write_stl(tmp_path / "tube.stl", tube(radius=2.0, length=12.0))
     path, said = write(tmp_path, ["vessel", file, "--unit", "mm", "--across", 10])
     case = load_case(path)
     assert case.geometry.file == "tube.stl"
@@ -270,7 +260,7 @@ def test_velocities_of_blood_are_physiological(diameter_m, lowest, highest):
 
 
 def test_a_capillary_is_not_driven_at_metres_a_second(tmp_path):
-    stl_of(tube(radius=8.0, length=60.0), tmp_path / "capillary.stl")
+    write_stl(tmp_path / "capillary.stl", tube(radius=8.0, length=60.0))
     path, said = write(tmp_path, ["vessel", tmp_path / "capillary.stl", "--unit", "um", "--across", 10, "--yes"])
     assert load_case(path).openings[0].velocity_m_s < 2e-3
     assert load_case(path).run.steps < 200_000  # not some flow-through times, which are millions of steps
@@ -301,7 +291,7 @@ def test_a_wrong_option_is_told(words, text, tmp_path):
 
 
 def test_a_file_that_does_not_suit_the_kind_is_told(tmp_path):
-    surface = stl_of(tube(), tmp_path / "tube.stl")
+    surface = write_stl(tmp_path / "tube.stl", tube())
     with pytest.raises(InputError, match="takes no file"):
         write(tmp_path, ["channel", surface])
     with pytest.raises(InputError, match="is not a voxel image"):
