@@ -59,16 +59,6 @@ def test_relaxation_time_fixes_the_time_step():
     assert numerics.units.time_step_s == pytest.approx(0.1 * SPACING_M**2 / VISCOSITY_M2_S, rel=EXACT)
 
 
-def test_time_step_fixes_the_relaxation_time():
-    numerics = resolve(make_case({"time_step_s": 1e-3}))
-    assert numerics.relaxation_time == pytest.approx(0.8, rel=EXACT)
-
-
-def test_lattice_velocity_fixes_the_time_step():
-    numerics = resolve(make_case({"lattice_velocity": 0.05}))
-    assert numerics.units.time_step_s == pytest.approx(0.05 * SPACING_M / SPEED_M_S, rel=EXACT)
-
-
 @given(st.floats(0.52, 2.0))
 def test_three_ways_to_fix_the_time_step_agree(tau):
     slow = {"velocity_m_s": 1e-4}
