@@ -36,12 +36,6 @@ def seepage(theta_factor, k_factor):
     return Seepage(EXACT * k_factor, TOELKE_FRACTION * theta_factor, 1.0, 1.0)
 
 
-@pytest.mark.parametrize("name", ["cylinder-cell", "taylor-couette"])
-def test_case_passes_in_single_precision(name):
-    outcome = CASES[name](replace(QUICK, precision="fp32"))
-    assert outcome.rows and outcome.passed, str(outcome)
-
-
 def test_walls_that_push_cannot_do_are_left_out_by_name():
     push = Settings(streaming="push")
     reason = "bouzidi, central-linear walls: need pull or aa, streaming is push"
