@@ -185,11 +185,6 @@ def test_the_voxel_edge_of_an_image_is_asked_for(tmp_path):
     assert load_case(path).geometry.spacing_m == 2e-5
 
 
-def test_an_image_without_voxel_edge_is_told(tmp_path):
-    with pytest.raises(InputError, match="does not contain its voxel edge"):
-        write(tmp_path, ["rock", rock_file(tmp_path), "--option", "fluid_value=0", "--yes"])
-
-
 def test_with_yes_nothing_is_asked(tmp_path):
     def ask(question):
         raise AssertionError(question)

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -280,26 +281,14 @@ def pip_calls(project) -> list[str]:
     return (project / ".venv" / "bin" / "pip-calls").read_text().splitlines()
 
 
-def test_bootstrap_makes_the_environment_and_names_its_python(project, commands):
+def test_bootstrap_installs_the_extras_editable_and_again_only_when_setup_cfg_changed(project, commands, tmp_path):
     assert bootstrap(project, commands).stdout == f"{project}/.venv/bin/python\n"
-
-
-def test_bootstrap_installs_the_extras_editable(project, commands):
-    bootstrap(project, commands)
     assert [line.partition("-e ")[2] for line in pip_calls(project)] == [f"{project}[mpi]"]
-
-
-def test_a_second_bootstrap_installs_nothing_and_says_nothing(project, commands, tmp_path):
-    bootstrap(project, commands)
-    second = call([project / "scripts" / "bootstrap", "mpi"], path=tmp_path / "bin", MUPHY_PYTHON="")
-    assert (len(pip_calls(project)), second.stderr) == (1, "")
-
-
-def test_bootstrap_installs_again_when_setup_cfg_changed(project, commands, tmp_path):
-    bootstrap(project, commands)
+    again = partial(call, [project / "scripts" / "bootstrap", "mpi"], path=tmp_path / "bin", MUPHY_PYTHON="")
+    assert (again().stderr, len(pip_calls(project))) == ("", 1)
     with (project / "setup.cfg").open("a") as file:
         file.write("# changed\n")
-    call([project / "scripts" / "bootstrap", "mpi"], path=tmp_path / "bin", MUPHY_PYTHON="")
+    again()
     assert len(pip_calls(project)) == 2
 
 

@@ -27,12 +27,9 @@ def case(tmp_path):
     return path
 
 
-def test_owner_comes_back_as_written(case):
+def test_owner_comes_back_as_written_in_int32(case):
     write_partition(case, "mine", OWNER, "metis")
     assert read_partition(case, "mine").tolist() == OWNER.tolist()
-
-
-def test_owner_is_stored_as_int32(case):
     write_partition(case, "mine", OWNER, "metis")
     assert read_partition(case, "mine").dtype == np.int32
 
@@ -192,11 +189,8 @@ def test_incomplete_geometry_is_an_error(case):
         read_graph(case)
 
 
-def test_graph_is_in_node_order(case):
+def test_a_graph_is_read_in_node_order_and_weighed_by_groups(case):
     assert read_graph(case).coordinates[:, 0].tolist() == [1, 2, 3, 4, 0, 5]
-
-
-def test_graph_weighs_nodes_by_their_group(case):
     assert read_graph(case, {1: 2.5}).weights.tolist() == [2, 2, 2, 2, 5, 5]
 
 
