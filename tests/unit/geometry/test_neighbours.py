@@ -120,16 +120,6 @@ def test_links_of_a_large_image_lead_where_the_image_says():
 
 
 @QUICK
-@given(images())
-def test_the_neighbour_of_a_neighbour_is_oneself(voxels):
-    nodes = build_nodes(voxels)
-    there, back = neighbour_table(nodes, ALL_VECTORS), neighbour_table(nodes, -ALL_VECTORS)
-    for q in range(len(ALL_VECTORS)):
-        start = np.flatnonzero(there[q] >= 0)
-        assert np.array_equal(back[q, there[q, start]], start)
-
-
-@QUICK
 @given(images(), st.data())
 def test_a_subset_is_the_columns_of_the_whole(voxels, data):
     nodes = build_nodes(voxels)
@@ -173,26 +163,6 @@ def test_no_vectors_and_no_nodes_give_empty_tables():
     nodes = build_nodes(porous((2, 3, 4)))
     assert neighbour_table(nodes, []).shape == (0, nodes.n_nodes)
     assert neighbour_table(nodes, ALL_VECTORS, []).shape == (len(ALL_VECTORS), 0)
-
-
-@QUICK
-@given(images())
-def test_the_rest_vector_leads_to_oneself(voxels):
-    nodes = build_nodes(voxels)
-    assert np.array_equal(neighbour_table(nodes, [(0, 0, 0)])[0], np.arange(nodes.n_nodes))
-
-
-@QUICK
-@given(images())
-def test_a_link_into_an_opening_starts_in_a_group_of_openings(voxels):
-    nodes = build_nodes(voxels)
-    table = neighbour_table(nodes, ALL_VECTORS)
-    plain = table[:, : nodes.group_start[1]]
-    assert not ((plain <= FIRST_OPENING_LINK) & (plain > FIRST_WALL_LINK)).any()
-
-
-def test_node_numbers_are_narrow():
-    assert neighbour_table(build_nodes(porous((2, 3, 4))), ALL_VECTORS).dtype == np.int32
 
 
 @pytest.mark.parametrize(("n_nodes", "dtype"), [(2**31 - 1, np.int32), (2**31, np.int64)])

@@ -230,13 +230,6 @@ def test_openings_are_read_from_json(tmp_path):
     assert read_openings(tmp_path / "o.json") == [Opening("in", "inlet", (1.0, 2.0, 3.0), (0.0, 0.0, 1.0), 0.5)]
 
 
-def test_openings_are_read_from_toml(tmp_path):
-    (tmp_path / "o.toml").write_text(
-        '[[openings]]\nname = "in"\nkind = "inlet"\ncentre_m = [1, 2, 3]\nnormal = [0, 0, 2]\nradius_m = 0.5\n'
-    )
-    assert read_openings(tmp_path / "o.toml") == [opening_from_mapping(RECORD, "here")]
-
-
 def test_a_radius_left_out_is_unbounded():
     record = {name: value for name, value in RECORD.items() if name != "radius_m"}
     assert opening_from_mapping(record, "here").radius_m == np.inf

@@ -73,8 +73,8 @@ def test_an_array_of_cylinders_is_its_unit_cell_repeated():
 
 @pytest.mark.parametrize(("lattice", "solid_fraction"), [("simple", 0.216), ("body", 0.45), ("face", 0.7405)])
 def test_sphere_arrays_have_their_solid_fraction(lattice, solid_fraction):
-    voxels = build_shape("sphere_array", size=40, lattice=lattice, solid_fraction=solid_fraction)
-    assert 1.0 - voxels.n_fluid / 40**3 == pytest.approx(solid_fraction, abs=0.01)
+    voxels = build_shape("sphere_array", size=64, lattice=lattice, solid_fraction=solid_fraction)
+    assert 1.0 - voxels.n_fluid / 64**3 == pytest.approx(solid_fraction, abs=2e-3)
 
 
 @pytest.mark.parametrize("lattice", ["simple", "body", "face"])

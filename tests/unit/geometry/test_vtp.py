@@ -29,10 +29,6 @@ def test_points_and_triangles_survive_every_storage(tmp_path, storage):
     np.testing.assert_array_equal(triangles, FACES)
 
 
-def test_polygons_are_cut_into_triangles(tmp_path):
-    assert volume_m3(write_vtp(tmp_path / "box.vtp", POINTS, QUADS)) == pytest.approx(6.0)
-
-
 def test_triangles_and_quads_may_be_mixed(tmp_path):
     mixed = [*QUADS[:5], [1, 3, 7], [1, 7, 5]]
     assert volume_m3(write_vtp(tmp_path / "box.vtp", POINTS, mixed)) == pytest.approx(6.0)
