@@ -124,7 +124,7 @@ EXTRAS = (
 def case_file(draw: random.Random) -> Damage:
     """A case file with one to three hostile values, or mangled."""
     if draw.random() < 0.2:
-        return Damage(CASE_FILE, "mangled", partial(_mangle, seed=draw.random()), ANY, ENDING)
+        return Damage(CASE_FILE, "mangled", partial(hostile.mangle, seed=draw.random()), ANY, ENDING)
     lines = CASE.splitlines()
     for extra in draw.sample(EXTRAS, draw.choice((0, 1, 1, 2))):
         lines += extra
@@ -170,10 +170,6 @@ def _multiply(lines: list[str], path: str, draw: random.Random) -> str:
     return f"{path}.{key} of {count} entries"
 
 
-def _mangle(path: Path, seed: float) -> None:
-    path.write_bytes(hostile.mangled(path.read_bytes(), random.Random(seed)))
-
-
 def set_value(draw: random.Random) -> Damage:
     """A value of ``--set`` under a key of the case, under none, or no value at all."""
     key = draw.choice(PATHS)
@@ -202,7 +198,7 @@ def table(draw: random.Random) -> Damage:
     own = [(sample, FILES[name]) for name, sample in TABLES.items()]
     sample, text = draw.choice(((WAVEFORM, WAVE), (MEASURED, PROFILE), *own))
     if draw.random() < 0.4:
-        return Damage(sample, "mangled", partial(_mangle, seed=draw.random()), ANY, ENDING)
+        return Damage(sample, "mangled", partial(hostile.mangle, seed=draw.random()), ANY, ENDING)
     gap = "," if sample.name.endswith(".csv") else " "
     rows = [line.split(gap) for line in text.splitlines()]
     for _ in range(draw.choice((1, 1, 2, 5))):
