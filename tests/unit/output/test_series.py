@@ -16,21 +16,17 @@ def write(path, steps, resume_step=None):
         series.append({"step": step, "time_s": 0.1 * step, "mass_flow_kg_s": 1 / (step + 3)})
 
 
-def test_numbers_come_back_bit_for_bit(tmp_path):
+def test_numbers_come_back_bit_for_bit_and_a_new_series_starts_empty(tmp_path):
     write(tmp_path / "a.csv", range(5))
     assert read_series(tmp_path / "a.csv")["mass_flow_kg_s"].tolist() == [1 / (step + 3) for step in range(5)]
+    write(tmp_path / "a.csv", [])
+    assert read_series(tmp_path / "a.csv")["step"].size == 0
 
 
 def test_numpy_numbers_and_nan_are_written_as_numbers(tmp_path):
     series = CsvSeries(tmp_path / "a.csv", COLUMNS)
     series.append({"step": np.int64(4), "time_s": np.float32(0.5), "mass_flow_kg_s": np.nan})
     assert (tmp_path / "a.csv").read_text().split("\n")[1] == "4,0.5,nan"
-
-
-def test_a_new_series_starts_empty(tmp_path):
-    write(tmp_path / "a.csv", range(5))
-    write(tmp_path / "a.csv", [])
-    assert read_series(tmp_path / "a.csv")["step"].size == 0
 
 
 def test_resuming_drops_later_rows(tmp_path):
