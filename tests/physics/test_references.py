@@ -230,29 +230,16 @@ def test_the_misprint_of_ghia_breaks_the_balance_that_the_others_keep():
 
 
 @pytest.mark.parametrize("reynolds", [100, 1000])
-def test_ghia_and_the_spectral_solution_agree_on_the_extrema(reynolds):
-    best, (_, u), (_, v) = (
-        cavity.spectral_extrema(reynolds),
-        cavity.centre_line_u(reynolds),
-        cavity.centre_line_v(reynolds),
-    )
-    for value, column in ((best.u_min, u.min()), (best.v_max, v.max()), (best.v_min, v.min())):
-        assert 0.96 < column / value < 1.0
-
-
-@pytest.mark.parametrize("reynolds", [100, 1000])
-def test_ghia_and_the_spectral_solution_agree_on_where_the_extrema_are(reynolds):
+def test_ghia_and_the_spectral_solution_agree_on_the_extrema_and_where_they_are(reynolds):
     best, (y, u), (x, v) = (
-        cavity.spectral_extrema(reynolds),
-        cavity.centre_line_u(reynolds),
-        cavity.centre_line_v(reynolds),
+        find(reynolds) for find in (cavity.spectral_extrema, cavity.centre_line_u, cavity.centre_line_v)
     )
-    places = [
-        (best.y_of_u_min, y[u.argmin()]),
-        (best.x_of_v_max, x[v.argmax()]),
-        (best.x_of_v_min, x[v.argmin()]),
-    ]
-    assert all(abs(there - here) < 0.01 for there, here in places)
+    for value, place, at, column in (
+        (best.u_min, best.y_of_u_min, y[u.argmin()], u.min()),
+        (best.v_max, best.x_of_v_max, x[v.argmax()], v.max()),
+        (best.v_min, best.x_of_v_min, x[v.argmin()], v.min()),
+    ):
+        assert 0.96 < column / value < 1.0 and abs(at - place) < 0.01
 
 
 def test_what_the_tables_lack_is_said():

@@ -10,7 +10,7 @@ import pytest
 
 from muphy_lb.base.errors import InputError, MuphyError
 from muphy_lb.validation import flows
-from muphy_lb.validation.case import Settings, Validation, absolute, at_least, relative
+from muphy_lb.validation.case import Settings, Validation, absolute, at_least, at_most, relative, shown
 from muphy_lb.validation.cases import CASES
 from muphy_lb.validation.command import add_options, validate
 from muphy_lb.validation.flow.channels import (
@@ -145,18 +145,25 @@ def test_order_of_convergence_of_a_power_law_is_its_exponent(order):
     assert flows.order_of_convergence(sizes, 7.0 / sizes**order) == pytest.approx(order)
 
 
-@pytest.mark.parametrize("make", [relative, absolute, at_least])
-def test_a_comparison_with_nan_fails(make):
-    assert not make("x", 1.0, nan, 0.1).passed
+@pytest.mark.parametrize(
+    ("make", "values", "passed"),
+    [
+        (relative, (nan,), [False]),
+        (absolute, (nan,), [False]),
+        (at_least, (1.5, 0.95, 0.8, nan), [True, True, False, False]),
+        (at_most, (0.2, 1.05, 1.2, nan), [True, True, False, False]),
+    ],
+)
+def test_a_comparison_with_nan_or_beyond_its_limit_fails(make, values, passed):
+    assert [make("x", 1.0, value, 0.1).passed for value in values] == passed
 
 
-def test_more_than_the_least_passes_and_less_fails():
-    assert at_least("x", 2.0, 2.5, 0.1).passed and not at_least("x", 2.0, 1.8, 0.1).passed
-
-
-def test_one_failed_row_fails_the_case_and_shows():
+def test_one_failed_row_fails_the_case_and_a_row_for_the_reader_says_so_and_fails_only_without_a_number():
     outcome = Validation("n", "c", (absolute("a", 0.0, 0.0, 0.1), absolute("b", 0.0, 1.0, 0.1)))
     assert not outcome.passed and "FAILED" in str(outcome)
+    row, missing = shown("x", 1.0, 9.0), shown("x", 1.0, nan)
+    assert row.passed and "shown" in str(Validation("n", "c", (row,)))
+    assert not missing.passed and "FAILED" in str(Validation("n", "c", (missing,)))
 
 
 def test_command_tells_all_and_writes_json(tmp_path):
