@@ -82,13 +82,10 @@ def test_a_channel_is_as_fine_as_its_velocity_needs(velocity, tmp_path):
     assert "warning" not in write(tmp_path, ["channel", "--velocity", velocity])[1]
 
 
-def test_the_voxel_edge_is_the_one_asked_for(tmp_path):
+def test_the_voxel_edge_and_the_number_across_are_those_asked_for(tmp_path):
     for words in (["channel", "--spacing", 5e-5], ["rock", "--spacing", 4e-5], ["vessel", "--spacing", 3e-4]):
         assert load_case(write(tmp_path, [*words, "--yes"])[0]).geometry.spacing_m == words[-1]
-
-
-def test_the_number_across_is_the_one_asked_for(tmp_path):
-    assert load_case(write(tmp_path, ["channel", "--across", 30])[0]).geometry.options["height"] == 30
+    assert load_case(write(tmp_path, ["channel", "--across", 30, "--yes"])[0]).geometry.options["height"] == 30
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -104,15 +101,12 @@ def test_every_key_that_is_set_is_explained_once(kind, tmp_path):
     assert ("[fluid]", "density_kg_m3") in explained
 
 
-def test_the_keys_that_are_not_set_are_listed_with_their_defaults(tmp_path):
-    text = write(tmp_path, ["channel", "--across", 12])[0].read_text()
+def test_the_keys_that_are_not_set_are_listed_with_their_defaults_and_read_when_uncommented(tmp_path):
+    path = write(tmp_path, ["channel", "--across", 12])[0]
+    text = path.read_text()
     for line in ('# precision = "fp32"', "# [openings.waveform]", "# [[walls]]", "# time_s "):
         assert line in text
-
-
-def test_an_uncommented_key_is_read(tmp_path):
-    path = write(tmp_path, ["channel", "--across", 12])[0]
-    path.write_text(path.read_text().replace('# precision = "fp32"', 'precision = "fp64"'))
+    path.write_text(text.replace('# precision = "fp32"', 'precision = "fp64"'))
     assert load_case(path).compute.precision == "fp64"
 
 
@@ -192,14 +186,11 @@ def test_with_yes_nothing_is_asked(tmp_path):
     assert write(tmp_path, ["channel", "--yes"], ask)[0].exists()
 
 
-def test_a_wrong_answer_may_be_given_twice(tmp_path):
-    answers = iter(["tunnel", "well", "channel", "many", "12", "", ""])
-    assert load_case(write(tmp_path, [], lambda _: next(answers))[0]).geometry.options["height"] == 12
-
-
-def test_three_wrong_answers_end_the_command(tmp_path):
+def test_a_wrong_answer_may_be_given_twice_and_three_end_the_command(tmp_path):
     with pytest.raises(InputError, match="no usable answer to 'kind of flow'"):
         write(tmp_path, [], lambda _: "tunnel")
+    answers = iter(["tunnel", "well", "channel", "many", "12", "", ""])
+    assert load_case(write(tmp_path, [], lambda _: next(answers))[0]).geometry.options["height"] == 12
 
 
 def test_an_old_case_is_kept_unless_told(tmp_path):

@@ -91,13 +91,8 @@ def test_the_specification_does_not_depend_on_the_nodes_beside_it_bit_by_bit(cas
 
 @ALL
 @PRECISIONS
-def test_the_node_function_is_the_specification(case, precision):
+def test_the_node_function_is_the_specification_conserves_mass_and_changes_momentum_by_the_force(case, precision):
     assert largest(after(case, precision) - after(case)) < PARITY[precision]
-
-
-@ALL
-@PRECISIONS
-def test_the_node_function_conserves_mass_and_changes_momentum_by_the_force(case, precision):
     expected = np.append(0.0, case.force)[:, None]
     assert largest(gained(case, precision) - expected) < ROUND_OFF[precision]
 

@@ -45,12 +45,9 @@ def test_pieces_are_put_together(tmp_path):
     assert report.is_closed and report.n_parts == 2
 
 
-def test_lengths_are_in_the_unit_given(tmp_path):
-    assert volume_m3(write_vtp(tmp_path / "box.vtp", POINTS, QUADS), "mm") == pytest.approx(6e-9)
-
-
-def test_vtp_surfaces_are_an_input(tmp_path):
+def test_vtp_surfaces_are_an_input_of_lengths_in_the_unit_given(tmp_path):
     path = write_vtp(tmp_path / "box.vtp", POINTS, QUADS, storage="appended zlib")
+    assert volume_m3(path, "mm") == pytest.approx(6e-9)
     assert load_voxels(path, unit="m", spacing_m=0.25).n_fluid == 6 * 4**3
 
 
