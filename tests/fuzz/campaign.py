@@ -4,7 +4,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 
 from tests.fuzz import hostile
@@ -19,14 +18,7 @@ from tests.fuzz.tables import ANY
 def any_file(draw: random.Random) -> Damage:
     """A whole input of any format, one to three times mangled without knowledge of the format."""
     sample = draw.choice(SAMPLES)
-    return Damage(sample, "mangled", partial(_mangle, seed=draw.random(), times=draw.choice((1, 1, 2, 3))), ANY)
-
-
-def _mangle(path: Path, seed: float, times: int) -> None:
-    draw, content = random.Random(seed), path.read_bytes()
-    for _ in range(times):
-        content = hostile.mangled(content, draw)
-    path.write_bytes(content)
+    return Damage(sample, "mangled", partial(hostile.mangle, seed=draw.random(), times=draw.choice((1, 1, 2, 3))), ANY)
 
 
 FAMILIES: Mapping[str, tuple[Callable[[random.Random], Damage], int]] = MappingProxyType(

@@ -1,13 +1,10 @@
 """Case files, values of ``--set``, and tables of waveforms and profiles, with hostile values under any key."""
 
 import random
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import get_args
 
-from muphy_lb.case.case import Case
-from muphy_lb.case.section import Section
+from tests.case_tables import sections, tables
 from tests.fuzz import hostile
 from tests.fuzz.damages import Damage
 from tests.fuzz.samples import BY_NAME, CASE, SOLVER, WAVE, Sample
@@ -78,27 +75,11 @@ TABLES = {
 MEASURED = Sample("profile.csv", _profile_case, target="case.toml", program=SOLVER, also_names=WORDS)
 
 
-def sections(section: type[Section] = Case, path: str = "") -> dict[str, tuple[str, ...]]:
-    """The keys that hold a value, by the dotted path of their section."""
-    found, own = {}, []
-    for name, field in section.all_fields().items():
-        inner = tuple(_sections_in(field.annotation))
-        if not inner:
-            own.append(name)
-        for one in inner:
-            for place, keys in sections(one, f"{path}.{name}" if path else name).items():
-                found[place] = tuple(dict.fromkeys((*found.get(place, ()), *keys)))
-    return {path: tuple(own)} | found
-
-
-def _sections_in(annotation) -> Iterator[type[Section]]:
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        yield annotation
-    for part in get_args(annotation):
-        yield from _sections_in(part)
-
-
-KEYS = sections()
+KEYS: dict[str, tuple[str, ...]] = {}
+"""The keys that hold a value, by the dotted path of their table."""
+for path, section in sections():
+    own = (name for name, field in section.all_fields().items() if not any(tables(field.annotation)))
+    KEYS[path] = tuple(dict.fromkeys((*KEYS.get(path, ()), *own)))
 PATHS = tuple(f"{path}.{key}" if path else key for path, keys in KEYS.items() for key in keys)
 LISTS = ("openings", "walls", "probes", "particles")
 EXTRAS = (
@@ -143,7 +124,7 @@ EXTRAS = (
 def case_file(draw: random.Random) -> Damage:
     """A case file with one to three hostile values, or mangled."""
     if draw.random() < 0.2:
-        return Damage(CASE_FILE, "mangled", partial(_mangle, seed=draw.random()), ANY, ENDING)
+        return Damage(CASE_FILE, "mangled", partial(hostile.mangle, seed=draw.random()), ANY, ENDING)
     lines = CASE.splitlines()
     for extra in draw.sample(EXTRAS, draw.choice((0, 1, 1, 2))):
         lines += extra
@@ -189,10 +170,6 @@ def _multiply(lines: list[str], path: str, draw: random.Random) -> str:
     return f"{path}.{key} of {count} entries"
 
 
-def _mangle(path: Path, seed: float) -> None:
-    path.write_bytes(hostile.mangled(path.read_bytes(), random.Random(seed)))
-
-
 def set_value(draw: random.Random) -> Damage:
     """A value of ``--set`` under a key of the case, under none, or no value at all."""
     key = draw.choice(PATHS)
@@ -221,7 +198,7 @@ def table(draw: random.Random) -> Damage:
     own = [(sample, FILES[name]) for name, sample in TABLES.items()]
     sample, text = draw.choice(((WAVEFORM, WAVE), (MEASURED, PROFILE), *own))
     if draw.random() < 0.4:
-        return Damage(sample, "mangled", partial(_mangle, seed=draw.random()), ANY, ENDING)
+        return Damage(sample, "mangled", partial(hostile.mangle, seed=draw.random()), ANY, ENDING)
     gap = "," if sample.name.endswith(".csv") else " "
     rows = [line.split(gap) for line in text.splitlines()]
     for _ in range(draw.choice((1, 1, 2, 5))):

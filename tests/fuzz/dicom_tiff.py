@@ -28,7 +28,7 @@ def dicom(draw: random.Random) -> Damage:
     """A slice of a series with a hostile element, without one, or mangled."""
     seed, kind = draw.random(), draw.randrange(4)
     if kind == 0:
-        return Damage(SLICE, "mangled", partial(_mangle, seed=seed), ANY)
+        return Damage(SLICE, "mangled", partial(hostile.mangle, seed=seed), ANY)
     key = draw.choice((WHOLE, DECIMAL, DECIMAL, TEXTS)[draw.randrange(4)])
     return Damage(SLICE, f"{key} changed", partial(_change, key=key, seed=seed), ANY)
 
@@ -40,7 +40,7 @@ def _change(path: Path, key: str, seed: float) -> None:
             _set_element(data, key, draw)
             data.save_as(path)
     except (TypeError, ValueError, OverflowError, AttributeError):  # pydicom refuses to write it
-        _mangle(path, seed)
+        hostile.mangle(path, seed)
 
 
 def _set_element(data: pydicom.Dataset, key: str, draw: random.Random) -> None:
@@ -60,7 +60,7 @@ def tiff(draw: random.Random) -> Damage:
     """A TIFF file with a hostile entry of one of its lists of tags, or mangled."""
     sample, seed = draw.choice(TIFFS), draw.random()
     if draw.random() < 0.4:
-        return Damage(sample, "mangled", partial(_mangle, seed=seed), ANY)
+        return Damage(sample, "mangled", partial(hostile.mangle, seed=seed), ANY)
     return Damage(sample, "a tag changed", partial(_change_tag, seed=seed), ANY)
 
 
@@ -89,7 +89,3 @@ def _change_tag(path: Path, seed: float) -> None:
         case _:
             struct.pack_into(order + "I", content, entry + VALUE_PLACE, draw.choice(TAG_VALUES))
     path.write_bytes(content)
-
-
-def _mangle(path: Path, seed: float) -> None:
-    path.write_bytes(hostile.mangled(path.read_bytes(), random.Random(seed)))

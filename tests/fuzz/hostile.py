@@ -1,6 +1,7 @@
 """Values that no reader should trust: numbers, texts and lists as TOML writes them, and how one is drawn."""
 
 import random
+from pathlib import Path
 
 NUMBERS = (
     *("0", "-1", "1", "2", "3", "7", "0.5", "-0.0", "1e-3", "1e3", "1_000", "1000000", "1e9", "1e15", "1e-15"),
@@ -58,6 +59,14 @@ def mangled(content: bytes, draw: random.Random) -> bytes:
             for _ in range(draw.choice((1, 4, 16))):
                 content[draw.randrange(head)] = draw.randrange(256)
     return bytes(content)
+
+
+def mangle(path: Path, seed: float, times: int = 1) -> None:
+    """The file with so many things done to it that need no knowledge of the format; the same for the same seed."""
+    draw, content = random.Random(seed), path.read_bytes()
+    for _ in range(times):
+        content = mangled(content, draw)
+    path.write_bytes(content)
 
 
 def swap_word(content: bytearray, draw: random.Random) -> None:

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,112 +76,97 @@ def _owners_of_attributes(file: h5py.File) -> list[tuple[str, str]]:
 # Datasets.
 
 
-def _replaced(file: h5py.File, draw: random.Random, make: Callable) -> str:
-    """A dataset gives way to what ``make(group, name, values)`` puts in its place."""
-    place = draw.choice(_datasets(file))
-    values = file[place][...]
-    group, name = file[place].parent, place.rsplit("/", 1)[1]
-    del group[name]
-    return f"{place} {make(group, name, values) or ''}"
+def _in_place_of_a_dataset(make: Callable) -> Callable:
+    """A dataset gives way to what ``make(group, name, values, draw)`` puts in its place, and tells in words."""
+
+    @wraps(make)
+    def action(file: h5py.File, draw: random.Random) -> str:
+        place = draw.choice(_datasets(file))
+        values = file[place][...]
+        group, name = file[place].parent, place.rsplit("/", 1)[1]
+        del group[name]
+        return f"{place} {make(group, name, values, draw) or ''}"
+
+    return action
 
 
-def _missing(file, draw):
-    return _replaced(file, draw, lambda group, name, values: None)
+@_in_place_of_a_dataset
+def _missing(group, name, values, draw):
+    return None
 
 
-def _retyped(file, draw):
-    def make(group, name, values):
-        dtype = draw.choice([one for one in TYPES if np.dtype(one) != values.dtype])
-        group[name] = np.zeros(values.shape, dtype) if dtype == "S3" else values.astype(dtype)
-        return dtype
-
-    return _replaced(file, draw, make)
+@_in_place_of_a_dataset
+def _retyped(group, name, values, draw):
+    dtype = draw.choice([one for one in TYPES if np.dtype(one) != values.dtype])
+    group[name] = np.zeros(values.shape, dtype) if dtype == "S3" else values.astype(dtype)
+    return dtype
 
 
-def _exotic(file, draw):
-    def make(group, name, values):
-        dtype = draw.choice(
-            (h5py.string_dtype(), h5py.ref_dtype, h5py.vlen_dtype(np.int32), [("a", "i8"), ("b", "S2")])
-        )
-        group.create_dataset(name, values.shape, dtype)
-        return dtype
-
-    return _replaced(file, draw, make)
+@_in_place_of_a_dataset
+def _exotic(group, name, values, draw):
+    dtype = draw.choice((h5py.string_dtype(), h5py.ref_dtype, h5py.vlen_dtype(np.int32), [("a", "i8"), ("b", "S2")]))
+    group.create_dataset(name, values.shape, dtype)
+    return dtype
 
 
-def _reshaped(file, draw):
-    def make(group, name, values):
-        shapes = (values[None], values[:, None], values[:0, None], np.array(values[0]), h5py.Empty(values.dtype))
-        group[name] = draw.choice(shapes)
-        return group[name].shape
-
-    return _replaced(file, draw, make)
-
-
-def _resized(file, draw):
-    def make(group, name, values):
-        group[name] = draw.choice((values[:-1], values[1:], np.append(values, values[-1:]), values[:0], values[:1]))
-        return group[name].shape
-
-    return _replaced(file, draw, make)
+@_in_place_of_a_dataset
+def _reshaped(group, name, values, draw):
+    group[name] = draw.choice(
+        (values[None], values[:, None], values[:0, None], np.array(values[0]), h5py.Empty(values.dtype))
+    )
+    return group[name].shape
 
 
-def _declared(file, draw):
+@_in_place_of_a_dataset
+def _resized(group, name, values, draw):
+    group[name] = draw.choice((values[:-1], values[1:], np.append(values, values[-1:]), values[:0], values[:1]))
+    return group[name].shape
+
+
+@_in_place_of_a_dataset
+def _declared(group, name, values, draw):
     """Values that no space was ever given to: HDF5 reads them as zeros."""
-
-    def make(group, name, values):
-        size, chunks = draw.choice((values.size, 2**33, HUGE)), draw.choice((None, 2**16, 2**28))
-        chunks = chunks and (min(size, chunks),)
-        group.create_dataset(name, (size,), values.dtype, chunks=chunks)
-        return f"{size} values in chunks of {chunks}"
-
-    return _replaced(file, draw, make)
+    size, chunks = draw.choice((values.size, 2**33, HUGE)), draw.choice((None, 2**16, 2**28))
+    chunks = chunks and (min(size, chunks),)
+    group.create_dataset(name, (size,), values.dtype, chunks=chunks)
+    return f"{size} values in chunks of {chunks}"
 
 
-def _partly_declared(file, draw):
-    def make(group, name, values):
-        dataset = group.create_dataset(name, (HUGE,), values.dtype, chunks=(2**10,))
-        dataset[: values.size] = values
-
-    return _replaced(file, draw, make)
+@_in_place_of_a_dataset
+def _partly_declared(group, name, values, draw):
+    group.create_dataset(name, (HUGE,), values.dtype, chunks=(2**10,))[: values.size] = values
 
 
-def _outside(file, draw):
-    def make(group, name, values):
-        target = draw.choice(("/etc/passwd", "/dev/zero", "/dev/urandom", NAME, "nowhere"))
-        group.create_dataset(name, values.shape, values.dtype, external=[(target, 0, values.nbytes)])
-        return target
-
-    return _replaced(file, draw, make)
+@_in_place_of_a_dataset
+def _outside(group, name, values, draw):
+    target = draw.choice(("/etc/passwd", "/dev/zero", "/dev/urandom", NAME, "nowhere"))
+    group.create_dataset(name, values.shape, values.dtype, external=[(target, 0, values.nbytes)])
+    return target
 
 
-def _virtual(file, draw):
-    def make(group, name, values):
-        layout = h5py.VirtualLayout(values.shape, values.dtype)
-        layout[:] = h5py.VirtualSource(draw.choice((".", OTHER)), "a", values.shape)
-        group.create_virtual_dataset(name, layout)
-
-    return _replaced(file, draw, make)
+@_in_place_of_a_dataset
+def _virtual(group, name, values, draw):
+    layout = h5py.VirtualLayout(values.shape, values.dtype)
+    layout[:] = h5py.VirtualSource(draw.choice((".", OTHER)), "a", values.shape)
+    group.create_virtual_dataset(name, layout)
 
 
-def _linked(file, draw):
-    def make(group, name, values):
-        link = draw.choice((h5py.SoftLink("/nowhere"), h5py.SoftLink(group.name), h5py.ExternalLink(OTHER, "/a")))
-        group[name] = link
-        return type(link).__name__
-
-    return _replaced(file, draw, make)
-
-
-def _compressed(file, draw):
-    def make(group, name, values):
-        group.create_dataset(name, data=np.resize(values, 10**6), compression="gzip")
-
-    return _replaced(file, draw, make)
+@_in_place_of_a_dataset
+def _linked(group, name, values, draw):
+    group[name] = link = draw.choice(
+        (h5py.SoftLink("/nowhere"), h5py.SoftLink(group.name), h5py.ExternalLink(OTHER, "/a"))
+    )
+    return type(link).__name__
 
 
-def _group_for_dataset(file, draw):
-    return _replaced(file, draw, lambda group, name, values: group.create_group(name).name)
+@_in_place_of_a_dataset
+def _compressed(group, name, values, draw):
+    group.create_dataset(name, data=np.resize(values, 10**6), compression="gzip")
+
+
+@_in_place_of_a_dataset
+def _group_for_dataset(group, name, values, draw):
+    return group.create_group(name).name
 
 
 def _value(file, draw):
@@ -226,45 +211,50 @@ def _another_dataset(file, draw):
 # Attributes.
 
 
-def _attribute(file: h5py.File, draw: random.Random, make: Callable) -> str:
-    """An attribute becomes what ``make(value)`` returns; nothing, if that is None."""
-    place, name = draw.choice(_owners_of_attributes(file))
-    new = make(file[place].attrs[name])
-    del file[place].attrs[name]
-    if new is not None:
-        file[place].attrs[name] = new
-    return f"{place}.{name} = {str(new)[:40]!a}"
+def _in_place_of_an_attribute(make: Callable) -> Callable:
+    """An attribute becomes what ``make(value, draw)`` returns; nothing, if that is None."""
+
+    @wraps(make)
+    def action(file: h5py.File, draw: random.Random) -> str:
+        place, name = draw.choice(_owners_of_attributes(file))
+        new = make(file[place].attrs[name], draw)
+        del file[place].attrs[name]
+        if new is not None:
+            file[place].attrs[name] = new
+        return f"{place}.{name} = {str(new)[:40]!a}"
+
+    return action
 
 
-def _attribute_missing(file, draw):
-    return _attribute(file, draw, lambda value: None)
+@_in_place_of_an_attribute
+def _attribute_missing(value, draw):
+    return None
 
 
-def _attribute_retyped(file, draw):
+@_in_place_of_an_attribute
+def _attribute_retyped(value, draw):
     words = ("text", b"bytes", h5py.Empty("f8"), 1.5, True, np.zeros(0), np.zeros((2, 2)), np.array([b"a"]), 3 + 4j)
-    return _attribute(file, draw, lambda value: draw.choice(words))
+    return draw.choice(words)
 
 
-def _attribute_reshaped(file, draw):
-    return _attribute(
-        file, draw, lambda value: draw.choice(([value], [value, value], np.zeros((3, 3)), np.zeros(3000)))
-    )
+@_in_place_of_an_attribute
+def _attribute_reshaped(value, draw):
+    return draw.choice(([value], [value, value], np.zeros((3, 3)), np.zeros(3000)))
 
 
-def _attribute_value(file, draw):
-    def make(value):
-        values = np.atleast_1d(value).copy()
-        if values.dtype.kind in "SOU":
-            return draw.choice(TEXTS)
-        pool = {"f": REALS, "b": (True, False)}.get(values.dtype.kind, INTEGERS)
-        values[draw.randrange(values.size)] = draw.choice(pool)
-        return values.reshape(np.shape(value))
-
-    return _attribute(file, draw, make)
+@_in_place_of_an_attribute
+def _attribute_value(value, draw):
+    values = np.atleast_1d(value).copy()
+    if values.dtype.kind in "SOU":
+        return draw.choice(TEXTS)
+    pool = {"f": REALS, "b": (True, False)}.get(values.dtype.kind, INTEGERS)
+    values[draw.randrange(values.size)] = draw.choice(pool)
+    return values.reshape(np.shape(value))
 
 
-def _attribute_not_utf8(file, draw):
-    return _attribute(file, draw, lambda value: np.array(b"\xff\xfe\xc0", h5py.string_dtype("utf-8", 3)))
+@_in_place_of_an_attribute
+def _attribute_not_utf8(value, draw):
+    return np.array(b"\xff\xfe\xc0", h5py.string_dtype("utf-8", 3))
 
 
 # Groups.
@@ -313,33 +303,15 @@ def _loop(file, draw):
     return place
 
 
+REFUSED = (_missing, _retyped, _exotic, _reshaped, _resized, _declared, _partly_declared, _outside, _virtual, _linked)
+REFUSED += (_compressed, _group_for_dataset, _another_dataset)
+CHANGED = (_value, _value, _order, _swapped, _attribute_missing, _attribute_retyped)
+MORE = (_attribute_value, _attribute_value, _attribute_not_utf8, _group_missing, _group_renamed, _group_copied)
 ACTIONS = (
-    (_missing, False),
-    (_retyped, False),
-    (_exotic, False),
-    (_reshaped, False),
-    (_resized, False),
-    (_declared, False),
-    (_partly_declared, False),
-    (_outside, False),
-    (_virtual, False),
-    (_linked, False),
-    (_compressed, False),
-    (_group_for_dataset, False),
-    (_another_dataset, False),
-    (_value, True),
-    (_value, True),
-    (_order, True),
-    (_swapped, True),
-    (_attribute_missing, True),
-    (_attribute_retyped, True),
+    *((action, False) for action in REFUSED),
+    *((action, True) for action in CHANGED),
     (_attribute_reshaped, False),
-    (_attribute_value, True),
-    (_attribute_value, True),
-    (_attribute_not_utf8, True),
-    (_group_missing, True),
-    (_group_renamed, True),
-    (_group_copied, True),
+    *((action, True) for action in MORE),
     (_dataset_for_group, False),
     (_loop, True),
 )

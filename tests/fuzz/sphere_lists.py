@@ -3,7 +3,6 @@
 import inspect
 import random
 from functools import partial
-from pathlib import Path
 
 from muphy_lb.geometry.images.rule import ImageRule
 from muphy_lb.geometry.load import LOADERS, option_names
@@ -22,7 +21,7 @@ READERS = {"image.mha": RULE, "image.npy": RULE, "pack.xyz": (), "box.stl": (), 
 def sphere_list(draw: random.Random) -> Damage:
     """A list of spheres with hostile numbers, too many or too large spheres, or mangled bytes."""
     if draw.random() < 0.3:
-        return Damage(LIST, "mangled", partial(_mangle, seed=draw.random()), ANY)
+        return Damage(LIST, "mangled", partial(hostile.mangle, seed=draw.random()), ANY)
     n, reach = draw.choice((1, 4, 4, 30, 3000, 20000)), draw.choice((0.1, 0.4, 0.4, 3.0, 1e3, 1e9))
     rows = [[f"{draw.uniform(0, 2):.4g}" for _ in range(3)] + [f"{reach * draw.random():.4g}"] for _ in range(n)]
     for _ in range(draw.choice((0, 1, 1, 3))):
@@ -37,10 +36,6 @@ def sphere_list(draw: random.Random) -> Damage:
         ANY,
         ("--spacing-m", spacing),
     )
-
-
-def _mangle(path: Path, seed: float) -> None:
-    path.write_bytes(hostile.mangled(path.read_bytes(), random.Random(seed)))
 
 
 def shape(draw: random.Random) -> Damage:

@@ -49,18 +49,12 @@ def test_steps_of_the_scene_update_all_its_cells(record):
     assert steps * np.prod(SCENE) == pytest.approx(1e6 * million_cells)
 
 
-def test_the_stages_make_up_the_whole_step(record):
+def test_stages_surface_and_plain_flow_are_compared(record):
     shares = record["tables"][published.SCHREIBER_7.key]
     assert {"interior", "exchange", "mark"} <= shares.keys()
     for k in (0, 1):
         assert sum(row[k] for row in shares.values() if row[k] is not None) == pytest.approx(100.0)
-
-
-def test_the_surface_is_compared_with_the_plain_flow(record):
     ((share,),) = record["tables"][published.SCHREIBER_SHARE.key].values()
     plain, surface = record["measurements"][4:]
     assert share == pytest.approx(100 * surface["mflups"] / plain["mflups"])
-
-
-def test_a_host_has_no_blocks_to_compare(record):
     assert not record["tables"].keys() & {published.SCHREIBER_5.key, published.SCHREIBER_6.key}

@@ -98,10 +98,7 @@ MISTAKES = [
     (("openings", 0, "normal"), [0, 0, 0], "openings.inlet.normal is [0, 0, 0]: must not be the zero vector"),
     (("openings", 0, "centre_m"), [0, 0, "1"], "openings.inlet.centre_m[2] is '1': must be a valid number"),
     (("openings", 0, "normal"), REMOVED, "openings.inlet gives part of a position: add normal"),
-    (("openings", 0, "kind"), REMOVED, "openings.inlet gives part of a position: add kind"),
     (("openings", 1, "radius_m"), 1.0, "openings.outlet gives part of a position: add kind, centre_m, normal"),
-    (("openings", 0, "pressure_pa"), 0.0, "openings.inlet needs exactly one of velocity_m_s, flow_rate_m3_s, mass"),
-    (("openings", 1, "profile"), "parabolic", "openings.outlet has the parabolic profile with pressure_pa"),
     (("openings", 1, "name"), "inlet", "the case has 2 openings named 'inlet'; give each its own name"),
     (
         ("openings", 1, "name"),

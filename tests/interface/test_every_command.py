@@ -10,7 +10,6 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-import meshio
 import numpy as np
 import pytest
 import tifffile
@@ -26,6 +25,8 @@ from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.partition.__main__ import _parser as partition_parser
 from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 from tests.conftest import HANGS_S, ROOT
+from tests.unit.geometry.surfaces import tube
+from tests.unit.geometry.test_surface import write_stl
 
 DUCT = """
 title = "duct"
@@ -181,17 +182,6 @@ def documented(command: str) -> list[tuple[str, ...]]:
     return [tuple(action.option_strings) for action in actions]
 
 
-def tube() -> meshio.Mesh:
-    """A closed tube along x, 2 mm long and 1 mm across, in millimetres."""
-    angle = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
-    ring = np.stack([np.zeros(24), 0.5 * np.cos(angle), 0.5 * np.sin(angle)], axis=1)
-    here, there = np.arange(24), np.roll(np.arange(24), -1)
-    side = [(here, there, there + 24), (here, there + 24, here + 24)]
-    ends = [(np.full(24, 48), there, here), (np.full(24, 49), here + 24, there + 24)]
-    corners = np.concatenate([ring, ring + [2.0, 0.0, 0.0], [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]]])
-    return meshio.Mesh(corners, [("triangle", np.concatenate([np.stack(part, axis=1) for part in side + ends]))])
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder with the files that the lines name."""
@@ -201,7 +191,7 @@ def folder(tmp_path_factory):
     texts["oil_duct"] = DUCT.replace("velocity_m_s = 0.01", "pressure_pa = 0.1\nsecond_fluid = 1.0") + OIL
     for name, text in texts.items():
         (folder / f"{name}.toml").write_text(text)
-    tube().write(folder / "tube.stl")
+    write_stl(folder / "tube.stl", tube(radius=0.5, length=2.0))
     rock = (np.random.default_rng(1).random((8, 8, 8)) < 0.3).astype(np.uint8)
     (folder / "rock.raw").write_bytes(rock.tobytes())
     grey = np.ones((8, 8, 8))

@@ -9,7 +9,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.__main__ import main
 from muphy_lb.geometry.store import read_geometry
 from muphy_lb.setup.geometry import load_nodes
-from tests.unit.geometry.surfaces import sphere, tube
+from tests.unit.geometry.surfaces import tube
 from tests.unit.geometry.test_surface import write_stl
 from tests.vessel import changed
 
@@ -74,16 +74,6 @@ def test_a_file_that_cannot_be_written_is_one_line_and_exit_code_four(vessel, ca
     assert main([vessel, "--find-openings", "--unit", "mm", option, "no/such/folder.png"]) == 4
     error = capsys.readouterr().err
     assert "cannot write no/such/folder.png" in error and error.count("\n") == 1
-
-
-def test_a_surface_beyond_mending_is_one_line(tmp_path, capsys):
-    surface = sphere(1.0, 2)
-    half = surface.triangles[surface.points[surface.triangles][:, :, 2].mean(axis=1) < 0.6]
-    path = write_stl(tmp_path / "half.stl", type(surface)(surface.points, half, 1.0))
-    assert main([str(path), "--unit", "mm", "--find-openings"]) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert "half.stl" in error and "neither the end of a vessel nor small" in error
 
 
 def test_an_end_without_an_opening_is_warned_of_by_the_command_and_by_a_run(vessel, tmp_path, capsys, caplog):

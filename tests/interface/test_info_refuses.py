@@ -148,7 +148,6 @@ REFUSED = [
     (BOX, {"compute": {"backend": "numpy", "streaming": "push"}}),
     (VESSEL, tracer(count=3, opening="absent")),
     (VESSEL, tracer(count=3, box_m=[[1.0] * 3, [2.0] * 3])),
-    (VESSEL, tracer(count=3) | {"dissipation": {}}),
     # heat, age, noise
     (CAVITY, {"initial": {"temperature_file": "absent.npy"}}),
     (CAVITY, {"thermal": {"diffusivity_m2_s": 1.0}}),

@@ -20,6 +20,7 @@ from muphy_lb.run.description import describe_case
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
 from tests.unit.geometry.surfaces import tube
+from tests.unit.geometry.test_surface import write_stl
 from tests.vessel import command
 
 KINDS = ("vessel", "rock", "channel")
@@ -46,17 +47,6 @@ def run_shortly(path, folder):
     Run(Solver(load_case(path, SHORT), SerialCommunicator()), folder / "out").execute()
     summary = json.loads((folder / "out" / "summary.json").read_text())
     assert summary["steps"] == 40 and 0.0 < summary["max_velocity_m_s"] < math.inf
-
-
-def stl_of(surface, path):
-    """Write a surface as an STL file in millimetres."""
-    lines = ["solid vessel"]
-    for corners in surface.points[surface.triangles]:
-        lines += ["facet normal 0 0 0", "outer loop"]
-        lines += [f"vertex {x:.9g} {y:.9g} {z:.9g}" for x, y, z in corners]
-        lines += ["endloop", "endfacet"]
-    path.write_text("\n".join([*lines, "endsolid vessel", ""]))
-    return path
 
 
 def test_a_rock_of_an_image_says_which_voxels_are_pores(tmp_path):
@@ -92,13 +82,10 @@ def test_a_channel_is_as_fine_as_its_velocity_needs(velocity, tmp_path):
     assert "warning" not in write(tmp_path, ["channel", "--velocity", velocity])[1]
 
 
-def test_the_voxel_edge_is_the_one_asked_for(tmp_path):
+def test_the_voxel_edge_and_the_number_across_are_those_asked_for(tmp_path):
     for words in (["channel", "--spacing", 5e-5], ["rock", "--spacing", 4e-5], ["vessel", "--spacing", 3e-4]):
         assert load_case(write(tmp_path, [*words, "--yes"])[0]).geometry.spacing_m == words[-1]
-
-
-def test_the_number_across_is_the_one_asked_for(tmp_path):
-    assert load_case(write(tmp_path, ["channel", "--across", 30])[0]).geometry.options["height"] == 30
+    assert load_case(write(tmp_path, ["channel", "--across", 30, "--yes"])[0]).geometry.options["height"] == 30
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -114,15 +101,12 @@ def test_every_key_that_is_set_is_explained_once(kind, tmp_path):
     assert ("[fluid]", "density_kg_m3") in explained
 
 
-def test_the_keys_that_are_not_set_are_listed_with_their_defaults(tmp_path):
-    text = write(tmp_path, ["channel", "--across", 12])[0].read_text()
+def test_the_keys_that_are_not_set_are_listed_with_their_defaults_and_read_when_uncommented(tmp_path):
+    path = write(tmp_path, ["channel", "--across", 12])[0]
+    text = path.read_text()
     for line in ('# precision = "fp32"', "# [openings.waveform]", "# [[walls]]", "# time_s "):
         assert line in text
-
-
-def test_an_uncommented_key_is_read(tmp_path):
-    path = write(tmp_path, ["channel", "--across", 12])[0]
-    path.write_text(path.read_text().replace('# precision = "fp32"', 'precision = "fp64"'))
+    path.write_text(text.replace('# precision = "fp32"', 'precision = "fp64"'))
     assert load_case(path).compute.precision == "fp64"
 
 
@@ -140,7 +124,7 @@ def test_the_text_of_a_case_reads_as_its_table():
 
 
 def test_a_surface_gets_openings_with_places_and_runs(tmp_path):
-    file = stl_of(tube(radius=2.0, length=12.0), tmp_path / "tube.stl")
+    file = write_stl(tmp_path / "tube.stl", tube(radius=2.0, length=12.0))
     path, said = write(tmp_path, ["vessel", file, "--unit", "mm", "--across", 10])
     case = load_case(path)
     assert case.geometry.file == "tube.stl"
@@ -195,11 +179,6 @@ def test_the_voxel_edge_of_an_image_is_asked_for(tmp_path):
     assert load_case(path).geometry.spacing_m == 2e-5
 
 
-def test_an_image_without_voxel_edge_is_told(tmp_path):
-    with pytest.raises(InputError, match="does not contain its voxel edge"):
-        write(tmp_path, ["rock", rock_file(tmp_path), "--option", "fluid_value=0", "--yes"])
-
-
 def test_with_yes_nothing_is_asked(tmp_path):
     def ask(question):
         raise AssertionError(question)
@@ -207,14 +186,11 @@ def test_with_yes_nothing_is_asked(tmp_path):
     assert write(tmp_path, ["channel", "--yes"], ask)[0].exists()
 
 
-def test_a_wrong_answer_may_be_given_twice(tmp_path):
-    answers = iter(["tunnel", "well", "channel", "many", "12", "", ""])
-    assert load_case(write(tmp_path, [], lambda _: next(answers))[0]).geometry.options["height"] == 12
-
-
-def test_three_wrong_answers_end_the_command(tmp_path):
+def test_a_wrong_answer_may_be_given_twice_and_three_end_the_command(tmp_path):
     with pytest.raises(InputError, match="no usable answer to 'kind of flow'"):
         write(tmp_path, [], lambda _: "tunnel")
+    answers = iter(["tunnel", "well", "channel", "many", "12", "", ""])
+    assert load_case(write(tmp_path, [], lambda _: next(answers))[0]).geometry.options["height"] == 12
 
 
 def test_an_old_case_is_kept_unless_told(tmp_path):
@@ -270,7 +246,7 @@ def test_velocities_of_blood_are_physiological(diameter_m, lowest, highest):
 
 
 def test_a_capillary_is_not_driven_at_metres_a_second(tmp_path):
-    stl_of(tube(radius=8.0, length=60.0), tmp_path / "capillary.stl")
+    write_stl(tmp_path / "capillary.stl", tube(radius=8.0, length=60.0))
     path, said = write(tmp_path, ["vessel", tmp_path / "capillary.stl", "--unit", "um", "--across", 10, "--yes"])
     assert load_case(path).openings[0].velocity_m_s < 2e-3
     assert load_case(path).run.steps < 200_000  # not some flow-through times, which are millions of steps
@@ -301,7 +277,7 @@ def test_a_wrong_option_is_told(words, text, tmp_path):
 
 
 def test_a_file_that_does_not_suit_the_kind_is_told(tmp_path):
-    surface = stl_of(tube(), tmp_path / "tube.stl")
+    surface = write_stl(tmp_path / "tube.stl", tube())
     with pytest.raises(InputError, match="takes no file"):
         write(tmp_path, ["channel", surface])
     with pytest.raises(InputError, match="is not a voxel image"):

@@ -47,15 +47,12 @@ def test_a_stored_partitioning_is_used(prepared, name, n_ranks):
     assert np.array_equal(owner, np.arange(owner.size) % n_ranks)
 
 
-def test_a_partitioning_for_other_ranks_is_refused(prepared):
-    case = prepared("mine")
-    with pytest.raises(PartitionError, match="'mine' .* is for 3 ranks, this run has 2"):
-        share_nodes(load_nodes(case)[0], case, 2)
-
-
-def test_an_unknown_partitioning_names_the_methods(prepared):
-    case = prepared("metsi")
-    with pytest.raises(PartitionError, match="did you mean 'metis'"):
+@pytest.mark.parametrize(
+    ("name", "told"), [("mine", "'mine' .* is for 3 ranks, this run has 2"), ("metsi", "did you mean 'metis'")]
+)
+def test_a_partitioning_for_other_ranks_or_unknown_is_refused(prepared, name, told):
+    case = prepared(name)
+    with pytest.raises(PartitionError, match=told):
         share_nodes(load_nodes(case)[0], case, 2)
 
 

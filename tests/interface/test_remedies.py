@@ -6,13 +6,13 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import get_args
 
 from pydantic import ValidationError
 
 from muphy_lb.__main__ import COMMANDS, DOCTOR, PREPARING
 from muphy_lb.case.case import Case
 from muphy_lb.case.section import Section
+from tests.case_tables import sections
 from tests.interface.test_every_command import documented
 from tests.structure.source import ROOT, Module, modules
 
@@ -103,22 +103,6 @@ def test_extras_in_messages_exist():
     extras = set(setup["options.extras_require"])
     told = [(place, extra) for place, text in messages() for extra in re.findall(r"muphy_lb\[(\w+)\]", text)]
     assert told and [each for each in told if each[1] not in extras] == []
-
-
-def sections(section: type[Section] = Case, path: str = "") -> Iterator[tuple[str, type[Section]]]:
-    """Every table of the case file: its path, and its class."""
-    yield path, section
-    for key, field in section.all_fields().items():
-        for held in tables(field.annotation):
-            yield from sections(held, f"{path}.{key}".lstrip("."))
-
-
-def tables(annotation) -> Iterator[type[Section]]:
-    """The classes of tables in an annotation."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        yield annotation
-    for inner in get_args(annotation):
-        yield from tables(inner)
 
 
 def test_keys_in_messages_exist():

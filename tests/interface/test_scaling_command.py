@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from matplotlib.image import imread
 
-from muphy_lb.__main__ import main
 from muphy_lb.base.errors import InputError
 from muphy_lb.bench.scaling import table2
 from muphy_lb.bench.scaling.command import add_options, scaling
@@ -63,27 +62,17 @@ def weak(on_ranks, tmp_path_factory):
 def test_every_number_of_ranks_is_measured_once_for_each_transport(record):
     found = [(m["ranks"], m["transport_asked"]) for m in record["measurements"]]
     assert found == [(1, "host"), (2, "host"), (2, "auto")]
-
-
-def test_the_transport_in_use_is_told(record):
     assert [m["transport"] for m in record["measurements"]] == ["none", "host", "host"]
-
-
-def test_the_same_nodes_are_computed_on_every_number_of_ranks(record):
     assert len({m["n_nodes"] for m in record["measurements"]}) == 1
     assert all(m["most_nodes"] == pytest.approx(m["n_nodes"] / m["ranks"], rel=0.1) for m in record["measurements"])
 
 
-def test_efficiency_is_that_of_a_rank_and_speed_up_that_of_all(record):
+def test_ranks_with_neighbours_send_and_efficiency_is_that_of_a_rank(record):
     one, *two = record["measurements"]
     assert (one["efficiency"], one["speed_up"]) == (1.0, 1.0)
     for m in two:
         assert m["efficiency"] == pytest.approx(m["mflups"] / one["mflups"] / 2, rel=1e-12)
         assert m["speed_up"] == pytest.approx(m["mflups"] / one["mflups"], rel=1e-12)
-
-
-def test_only_ranks_with_neighbours_send_and_wait(record):
-    one, *two = record["measurements"]
     assert (one["most_halo_bytes"], one["edge_share"], one["exchange_ms"]) == (0, 0, 0)
     assert all(m["most_halo_bytes"] > 0 and m["edge_share"] > 0 and m["exchange_ms"] > 0 for m in two)
     assert all(m["compute_ms"] > 0 for m in record["measurements"])
@@ -102,17 +91,11 @@ def test_both_flows_are_predicted_for_all_series_up_to_4096_gpus(record):
     assert [item["name"] for item in record["forecasts"]] == ["host", "auto (host)"]
 
 
-def test_assumptions_and_errors_of_the_model_are_told(strong):
+def test_the_study_is_told_once_with_its_assumptions_and_files(strong):
     assert "assumed:" in strong[0] and "25 GB/s per GPU and 5 us" in strong[0]
     assert "predicted step time against measured" in strong[0]
-
-
-def test_the_study_is_told_once_and_fits_a_terminal(strong):
     lines = [line for line in strong[0].splitlines() if not line.startswith(LOGGED)]
     assert sum(line.startswith("strong scaling:") for line in lines) == 1 and max(map(len, lines)) <= WIDEST_LINE
-
-
-def test_files_are_those_that_were_asked_for(strong):
     assert sorted(path.name for path in strong[1].iterdir()) == ALL_FILES
 
 
@@ -168,21 +151,16 @@ def test_too_few_ranks_name_the_command_to_type():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), ("exactly one of", "--geometry NAME")),
-        (("case.toml", "--geometry", "box"), ("exactly one of",)),
         (("--geometry", "sphere"), ("'sphere'", "'spheres'")),
         (("--paper", "table1"), ("'table1'", "'table2'")),
         (("--geometry", "box", "--mode", "week"), ("'week'", "'weak'")),
         (("--geometry", "box", "--ranks", "1,two"), ("'two'", "1,2,4")),
         (("--geometry", "box", "--ranks", "0"), ("'0'", "above zero")),
         (("--geometry", "box", "--size", "2", "--transport", "ncl"), ("'ncl'", "'nccl'")),
-        (("--geometry", "box", "--size", "2", "--precision", "fp23"), ("'fp23'", "'fp32'")),
         (("--geometry", "box", "--steps", "0"), ("--steps is 0", "above zero")),
         (("--geometry", "box", "--latency-us", "5"), ("--latency-us goes with --predict",)),
         (("--geometry", "box", "--predict", "--link-gb-s", "0"), ("--link-gb-s is 0", "above zero")),
-        (("case.toml", "--size", "4"), ("--size goes with a built-in",)),
         (("--paper", "table2", "--mode", "weak"), ("--mode weak goes with",)),
-        (("--geometry", "box", "--size", "2", "--set", "run.step=3"), ("step", "steps")),
     ],
 )
 def test_what_cannot_be_run_is_refused_with_a_remedy(arguments, words):
@@ -200,11 +178,6 @@ def test_a_failure_of_the_first_ranks_ends_those_that_wait(mpirun):
     asked = ("--ranks", "1,2", "--set", "run.max_mach=1e-30")
     done = mpirun(2, ["-m", "muphy_lb", "scaling", *SPHERES, *ON_NUMPY, *QUICK, *asked])
     assert done.returncode != 0 and done.stderr.count("muphy-lb: error:") == 1
-
-
-def test_the_command_is_wired(capsys):
-    assert main(["scaling", "--geometry", "box", "--size", "4", *ON_NUMPY, *QUICK]) == 0
-    assert "box: 64 nodes in 4 x 4 x 4 voxels on 1 rank" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("path", sorted(TEMPLATES.iterdir()), ids=lambda path: path.stem)

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -125,15 +126,10 @@ def test_more_ranks_than_cores_may_be_asked_for(project, words):
     assert started([project / "run_mpi.sh", *words])["ranks"] == 3
 
 
-@pytest.mark.parametrize("ranks", ["0", "two", "-1", "1.5"])
+@pytest.mark.parametrize("ranks", ["0", "two", "-1", "1.5", None])
 def test_a_wrong_rank_count_is_refused(project, ranks):
-    done = call([project / "run_mpi.sh", "-n", ranks, "case.toml"])
-    assert done.returncode == 2 and f"-n is {ranks}; it must be a whole number" in done.stderr
-
-
-def test_a_missing_rank_count_is_refused(project):
-    done = call([project / "run_mpi.sh", "-n"])
-    assert done.returncode == 2 and "-n is none" in done.stderr
+    done = call([project / "run_mpi.sh", "-n", *([ranks, "case.toml"] if ranks else [])])
+    assert done.returncode == 2 and f"-n is {ranks or 'none'}; it must be a whole number" in done.stderr
 
 
 def test_the_ranks_are_told_how_wide_the_terminal_is(project):
@@ -156,14 +152,11 @@ def test_the_line_that_runs_is_printed_and_can_be_pasted(project):
     assert json.loads(pasted.stdout)["arguments"] == json.loads(done.stdout)["arguments"]
 
 
-def test_cores_are_shared_between_ranks(project, commands):
-    path = commands(nproc="echo 8")
-    assert started([project / "run_mpi.sh", "-n", "3", "case.toml"], path=path)["NUMBA_NUM_THREADS"] == "2"
-
-
-def test_every_rank_has_one_thread_at_least(project, commands):
-    path = commands(nproc="echo 1")
-    assert started([project / "run_mpi.sh", "-n", "2", "case.toml"], path=path)["NUMBA_NUM_THREADS"] == "1"
+@pytest.mark.parametrize(("n_cores", "n_ranks", "n_threads"), [(8, 3, "2"), (1, 2, "1")])
+def test_cores_are_shared_between_ranks_of_one_thread_at_least(project, commands, n_cores, n_ranks, n_threads):
+    path = commands(nproc=f"echo {n_cores}")
+    found = started([project / "run_mpi.sh", "-n", n_ranks, "case.toml"], path=path)
+    assert found["NUMBA_NUM_THREADS"] == n_threads
 
 
 def test_a_given_thread_count_is_kept(project):
@@ -280,26 +273,14 @@ def pip_calls(project) -> list[str]:
     return (project / ".venv" / "bin" / "pip-calls").read_text().splitlines()
 
 
-def test_bootstrap_makes_the_environment_and_names_its_python(project, commands):
+def test_bootstrap_installs_the_extras_editable_and_again_only_when_setup_cfg_changed(project, commands, tmp_path):
     assert bootstrap(project, commands).stdout == f"{project}/.venv/bin/python\n"
-
-
-def test_bootstrap_installs_the_extras_editable(project, commands):
-    bootstrap(project, commands)
     assert [line.partition("-e ")[2] for line in pip_calls(project)] == [f"{project}[mpi]"]
-
-
-def test_a_second_bootstrap_installs_nothing_and_says_nothing(project, commands, tmp_path):
-    bootstrap(project, commands)
-    second = call([project / "scripts" / "bootstrap", "mpi"], path=tmp_path / "bin", MUPHY_PYTHON="")
-    assert (len(pip_calls(project)), second.stderr) == (1, "")
-
-
-def test_bootstrap_installs_again_when_setup_cfg_changed(project, commands, tmp_path):
-    bootstrap(project, commands)
+    again = partial(call, [project / "scripts" / "bootstrap", "mpi"], path=tmp_path / "bin", MUPHY_PYTHON="")
+    assert (again().stderr, len(pip_calls(project))) == ("", 1)
     with (project / "setup.cfg").open("a") as file:
         file.write("# changed\n")
-    call([project / "scripts" / "bootstrap", "mpi"], path=tmp_path / "bin", MUPHY_PYTHON="")
+    again()
     assert len(pip_calls(project)) == 2
 
 

@@ -1,4 +1,4 @@
-"""All that the next step follows from is in a checkpoint: also conditions that answer the flow, particles, sums."""
+"""All that the next step follows from is in a checkpoint: conditions that answer the flow, particles, sums."""
 
 from dataclasses import replace
 
@@ -9,15 +9,12 @@ import pytest
 import muphy_lb.run.preparation as preparation
 from muphy_lb.base.files.sealed import seal
 from muphy_lb.boundaries.opening_geometry import Condition
-from muphy_lb.model.model import Field, FieldValue
-from muphy_lb.operators import PRESSURE, STORE_VELOCITY, VELOCITY_FIELDS
+from muphy_lb.operators import PRESSURE
 from muphy_lb.output.series import read_series
-from muphy_lb.physics.package import Physics
 from muphy_lb.run.checkpoint import KIND, VERSION, checkpoint_path, newest, restore, write_checkpoint
 from muphy_lb.run.loop import Run
 from muphy_lb.run.solver import Solver
 from tests.laws import test_toy_outlet as toy_outlet
-from tests.laws import test_toy_tracers as toy_tracers
 from tests.vessel import vessel
 
 OFTEN = {"checkpoint_every_steps": 20}
@@ -92,42 +89,9 @@ def test_the_state_of_an_outlet_that_answers_is_a_column(tmp_path, answering_out
     assert opening.feedback == {"pressure_pa": 100.0 * state} and simulation.openings()["inlet"].feedback == {}
 
 
-class WithTracers(Physics):
-    """The physics of the toy."""
-
-    name = "toy"
-
-    def __init__(self, case, header, units):
-        pass
-
-    def extend(self, flow):
-        """The flow with tracers."""
-        stored = {name: FieldValue(name) for name in VELOCITY_FIELDS}
-        flow = flow.observed_by(STORE_VELOCITY, stored).with_fields(*map(Field, VELOCITY_FIELDS))
-        tracers = replace(toy_tracers.TRACERS, capacity=4000)
-        return flow.with_stages(after=toy_tracers.STAGES).with_particles(tracers)
-
-    def initial_particles(self, view):
-        """Two a node."""
-        return {"tracers": toy_tracers.tracers_on(view.nodes)}
-
-
-def test_particles_go_on_from_a_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr(preparation, "packages", lambda case: (WithTracers,))
-    flow = {"lattice": {"lattice_velocity": 0.05}}
-    whole = run(tmp_path / "whole", 60, **flow).particles()["tracers"]
-    run(tmp_path / "parts", 40, **flow)
-    resumed = run(tmp_path / "parts", 60, resume=True, **flow).particles()["tracers"]
-    assert all(np.array_equal(whole[name], resumed[name]) for name in whole)
-    assert np.array_equal(whole["id"], np.arange(len(whole["id"]))) and len(whole["id"]) > 3000
-    with h5py.File(newest(tmp_path / "parts" / "checkpoints").path) as file:
-        assert sorted(file["particles/tracers"]) == sorted(whole)
-
-
 @pytest.mark.parametrize("change", [lambda ids: ids[:-7], lambda ids: ids.astype(np.int16)])
-def test_particles_of_another_number_or_type_are_not_gone_on_from(tmp_path, monkeypatch, caplog, change):
-    monkeypatch.setattr(preparation, "packages", lambda case: (WithTracers,))
-    simulation = run(tmp_path, 40)
+def test_particles_of_another_number_or_type_are_not_gone_on_from(tmp_path, caplog, change):
+    simulation = run(tmp_path, 40, particles=[{"name": "tracers", "kind": "tracers", "count": 50}])
     last = newest(tmp_path / "checkpoints").path
     with h5py.File(last, "r+") as file:
         ids = file["particles/tracers/id"][...]

@@ -74,20 +74,6 @@ def test_rayleigh_and_prandtl_number_stand_for_expansion_and_diffusivity():
     assert np.allclose(*found, rtol=0, atol=1e-11) and np.ptp(found[0]) > 1.0
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_resumed_thermal_run_goes_on_bit_by_bit(tmp_path, method):
-    case = cavity_case(compute={"backend": "cpu"}, thermal={"method": method})
-    undisturbed, first, second = (Solver(case) for _ in range(3))
-    Run(undisturbed, tmp_path / "whole").execute()
-    first.step(150)
-    second.step(7)
-    write_checkpoint(checkpoint_path(tmp_path, 150), first, {})
-    restore(tmp_path, second)
-    second.step(150)
-    assert np.array_equal(temperature_k(second), temperature_k(undisturbed))
-    assert np.array_equal(second.engine.populations(), undisturbed.engine.populations())
-
-
 @pytest.mark.night
 def test_heat_that_flows_into_a_wall_sets_the_slope_there():
     """Conduction between a wall at 303 K and one that draws 20 K/m: a straight line."""

@@ -232,13 +232,8 @@ def test_the_gradient_is_that_of_both_fluids_beside_their_capillary_pressure():
     assert np.isnan(common_slope(np.ones(3), np.arange(3.0), np.arange(3))).all()
 
 
-def test_both_fluids_are_refused_before_the_flow_of_one(typed, tmp_path, capsys):
+def test_a_streaming_without_two_fluids_is_refused_before_the_flow_of_one(typed, tmp_path, capsys):
     """Which takes the longest."""
-    np.save(tmp_path / "blocked.npy", np.ones((1, 8, 12), np.uint8) * (np.arange(12) != 6).astype(np.uint8))
-    blocked = {"file": "blocked.npy", "spacing_m": 1.0, "periodic": "xy"}
-    periodic = merged(PERIODIC, {"walls": []}) | {"geometry": blocked}
-    with pytest.raises(InputError, match="no pore leads round the box along x"):
-        typed(periodic, "relative-permeability", "--saturations", "0.5")
     with pytest.raises(InputError, match=r"compute\.streaming is 'push' with \[two_fluid\]"):
         typed(
             between_reservoirs(tmp_path, compute={"streaming": "push"}),
@@ -383,7 +378,7 @@ def test_what_a_flow_remembers_is_told(lengths, moved, is_known, told):
     assert told in _told(row | {"box_lengths": lengths, "moved_share": moved, "is_known": is_known})
 
 
-def test_a_rock_without_a_way_through_is_refused(typed, tmp_path):
+def test_a_rock_without_a_way_through_is_refused_before_the_flow_of_one(typed, tmp_path, capsys):
     """Its relative permeabilities were noise over a permeability of 0, "settled" or not."""
     pores = np.ones((1, 8, 20), np.uint8)
     pores[:, 1:7] = 0
@@ -393,6 +388,7 @@ def test_a_rock_without_a_way_through_is_refused(typed, tmp_path):
     periodic = {"geometry": cut | {"periodic": "x"}}
     with pytest.raises(InputError, match="no pore leads round the box along x, where the force acts"):
         typed(PERIODIC | periodic | {"walls": []}, "relative-permeability", "--saturations", "0.5")
+    assert "the first fluid alone" not in capsys.readouterr().out
     cut = {"geometry": cut | {"options": {"fluid_value": 0, "reservoir_layers": 3}}}
     with pytest.raises(InputError, match=r"no pore leads from openings\.inlet to another opening"):
         typed(BETWEEN_PRESSURES | cut, "drainage", "--pressures", "0.004")

@@ -65,17 +65,13 @@ def test_list_of_the_real_cases_describes_each():
     assert code == 0 and all(re.fullmatch(r"[\w-]+ +\S.*\.", line) for line in said.splitlines())
 
 
-def test_settings_reach_the_cases(run):
-    assert settings_seen(run, "--quick", "--backend", "numpy", "--precision", "fp32") == Settings(True, "numpy", "fp32")
-
-
-def test_streaming_reaches_the_cases(run):
-    settings = settings_seen(run, "--streaming", "aa")
-    assert settings.streaming == settings.compute_table()["streaming"] == "aa"
-
-
-def test_half_precision_takes_the_small_sizes(run):
-    assert settings_seen(run, "--backend", "numpy", "--precision", "fp16") == Settings(True, "numpy", "fp16")
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_settings_reach_the_cases_of_which_half_precision_takes_the_small_sizes(run, precision):
+    is_quick = precision == "fp32"
+    words = ("--backend", "numpy", "--precision", precision, "--streaming", "aa", *["--quick"] * is_quick)
+    settings = settings_seen(run, *words)
+    assert settings == Settings(True, "numpy", precision, streaming="aa")
+    assert settings.compute_table()["streaming"] == "aa"
 
 
 def test_backend_is_chosen_once_for_all_cases(run):
@@ -169,33 +165,20 @@ def test_what_is_left_out_is_told_with_the_reason(run, tmp_path):
     assert "bouzidi walls: need pull" in (tmp_path / "report.html").read_text()
 
 
-def test_report_holds_a_page_the_data_and_every_plot(run, tmp_path):
-    _, said = run("--report", tmp_path / "new", good=good, wrong=wrong)
-    assert {path.name for path in (tmp_path / "new").iterdir()} == {"report.html", "report.json", "good-1.png"}
-    assert "report.html" in said
-
-
-def test_page_needs_no_other_file(run, tmp_path):
-    run("--report", tmp_path, good=good)
-    page = (tmp_path / "report.html").read_text()
+def test_a_report_is_a_page_that_needs_no_other_file_beside_the_data_and_every_plot(run, tmp_path):
+    folder = tmp_path / "new"
+    words = ("--report", folder, "--json", tmp_path / "v.json")
+    _, said = run(*words, good=good, wrong=wrong, diverging=diverging)
+    assert {path.name for path in folder.iterdir()} == {"report.html", "report.json", "good-1.png"}
+    assert "report.html" in said and (tmp_path / "v.json").read_text() == (folder / "report.json").read_text()
+    page = (folder / "report.html").read_text()
     (source,) = re.findall(r'src="([^"]*)"', page)
     picture = base64.b64decode(source.removeprefix("data:image/png;base64,"))
-    assert picture == (tmp_path / "good-1.png").read_bytes() and picture.startswith(PNG)
-    assert "http" not in page
-
-
-def test_page_tells_citation_numbers_and_verdicts(run, tmp_path):
-    run("--report", tmp_path, good=good, wrong=wrong, diverging=diverging)
-    page = (tmp_path / "report.html").read_text()
+    assert picture == (folder / "good-1.png").read_bytes() and picture.startswith(PNG) and "http" not in page
     assert "Author &lt;2020&gt; &amp; others" in page and "Author <2020>" not in page
     assert "<td>u [m/s]</td><td>1</td><td>1</td><td>0.00e+00</td><td>1.0e-01</td>" in page
     assert "1 of 3 comparisons passed" in page and "the run diverged at step 7" in page
     assert page.count('class="FAILED"') == 2 + 2 + 2  # rows, headings, lines of the summary
-
-
-def test_report_and_json_hold_the_same(run, tmp_path):
-    run("--report", tmp_path, "--json", tmp_path / "v.json", good=good, wrong=wrong)
-    assert (tmp_path / "v.json").read_text() == (tmp_path / "report.json").read_text()
 
 
 def test_json_holds_the_plots_and_no_number_that_json_lacks(run, tmp_path):

@@ -9,7 +9,6 @@ import pytest
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
 from tests.channel import (
@@ -20,8 +19,6 @@ from tests.channel import (
     OPEN,
     PERIODIC,
     SPACING_M,
-    SPEED_M_S,
-    TIME_STEP_S,
     TOP,
     changed,
     periodic_channel,
@@ -64,13 +61,9 @@ def test_info_tells_the_condition_of_an_inlet(tmp_path, capsys, condition, expec
     assert expected in told(tmp_path, capsys, changed(OPEN, openings=openings))
 
 
-def test_info_tells_the_walls(tmp_path, capsys):
+def test_info_tells_the_walls_and_the_velocity_of_a_moving_one(tmp_path, capsys):
     text = told(tmp_path, capsys, changed(PERIODIC, walls=[BOTTOM, LID]))
     assert f"wall bottom: {LENGTH} solid voxels" in text and f"wall top: {LENGTH} solid voxels" in text
-
-
-def test_info_tells_the_velocity_of_a_moving_wall(tmp_path, capsys):
-    text = told(tmp_path, capsys, changed(PERIODIC, walls=[BOTTOM, LID]))
     assert "reference velocity  0.002 m/s" in text
 
 
@@ -97,40 +90,10 @@ def test_a_run_tells_how_many_links_fell_back_to_half_way(tmp_path, capsys):
     assert f"walls: bouzidi; {6 * LENGTH} links beside two walls fell back to half-way" in capsys.readouterr().out
 
 
-REFUSED = {
-    "interpolation by push": (
-        CUT | {"compute": {"streaming": "push"}},
-        InputError,
-        "lattice.walls is 'bouzidi', which compute.streaming = 'push' does not offer.*or lattice.walls = 'half-way'",
-    ),
-    "a wall of no voxels": (
-        {"walls": [BOTTOM | {"box_m": [[0, 2e-3, 0], [1, 3e-3, 0]]}]},
-        GeometryError,
-        "walls.bottom: its box from .* holds no solid voxel",
-    ),
-    "an unknown wall": (
-        {"walls": [BOTTOM, {"name": "botton", "slip": True}]},
-        InputError,
-        "walls.botton: the geometry has no wall of that name; did you mean 'bottom'",
-    ),
-    "slip on D3Q15": (
-        {"walls": [BOTTOM | {"slip": True}], "lattice": {"name": "D3Q15"}},
-        InputError,
-        "D3Q15 cannot do: it has no face diagonals",
-    ),
-    "a drop across": (
-        {"flow": {"pressure_drop_pa": [0, 1.0, 0]}},
-        InputError,
-        "drop along y, where the box is not periodic",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", REFUSED)
-def test_what_cannot_be_run_is_refused(tmp_path, what):
-    sections, kind, expected = REFUSED[what]
-    with pytest.raises(kind, match=expected):
-        command("run", write(tmp_path, changed(PERIODIC, **sections)), "-o", tmp_path / "out")
+def test_interpolation_is_refused_with_push(tmp_path):
+    told = "lattice.walls is 'bouzidi', which compute.streaming = 'push' does not offer.*or lattice.walls = 'half-way'"
+    with pytest.raises(InputError, match=told):
+        command("run", write(tmp_path, changed(PERIODIC, **CUT, compute={"streaming": "push"})), "-o", tmp_path / "out")
 
 
 def test_interpolation_without_a_true_wall_is_refused(tmp_path):
@@ -271,22 +234,3 @@ def test_forces_and_torques_do_not_depend_on_the_number_of_ranks(forces_of_ranks
         for quantity in ("force_n", "torque_n_m", "body_force_share_n"):
             scale = np.abs(alone[quantity]).max()
             assert shared[quantity] == pytest.approx(alone[quantity], rel=1e-9, abs=1e-9 * scale)
-
-
-def test_a_slipping_wall_carries_no_weight():
-    forces = steady([BOTTOM, TOP | {"slip": True}]).wall_forces()
-    assert (
-        forces["bottom"].force_n[0] == pytest.approx(WEIGHT_N, rel=1e-3)
-        and abs(forces["top"].force_n[0]) < 1e-12 * WEIGHT_N
-    )
-
-
-def test_the_flow_under_a_slipping_wall_is_half_of_a_channel_twice_as_high():
-    """Plane Poiseuille flow, fastest at the slipping wall; half-way walls with the magic number 3/16 are exact."""
-    trt = {"collision": "trt"}
-    simulation = steady([BOTTOM, TOP | {"slip": True}], lattice=trt, run={"steps": 1})
-    simulation.advance(3000)  # faster than a run may be: plane flow is linear
-    y = simulation.nodes.coordinates()[:, 1] - 0.5
-    viscosity = 1e-5 / (SPACING_M * SPEED_M_S)
-    exact = 0.5 * ACCELERATION * TIME_STEP_S**2 / SPACING_M / viscosity * y * (2 * HEIGHT - y) * SPEED_M_S
-    assert simulation.velocity_m_s()[:, 0] == pytest.approx(exact, rel=1e-9)

@@ -102,19 +102,6 @@ def test_it_goes_with_dissipation():
     assert simulation.field("dissipation").max() > 0.0
 
 
-def test_a_resumed_run_has_the_series_of_one_that_was_not_interrupted(tmp_path):
-    def run(name, n_steps, resume=False):
-        case = open_channel(age=AGE, run={"steps": n_steps}, output={"checkpoint_every_steps": 20, "report": False})
-        return Run(Solver(case, SerialCommunicator()), tmp_path / name, resume=resume).execute()[1]
-
-    whole = run("whole", 60)
-    run("parts", 40)
-    assert run("parts", 60, resume=True)["age"] == whole["age"]
-    files = [read_series(tmp_path / name / "age.csv") for name in ("whole", "parts")]
-    for key, values in files[0].items():
-        np.testing.assert_array_equal(files[1][key], values)
-
-
 def test_an_outlet_through_which_nothing_leaves_has_no_age_and_that_is_said(tmp_path):
     case = vessel(age={}, compute={"backend": "numpy"}, run={"steps": 20, "ramp_steps": 0}, openings=SHUT)
     summary = Run(Solver(case, SerialCommunicator()), tmp_path).execute()[1]

@@ -72,15 +72,11 @@ def test_a_series_has_its_second_moment_beside_the_pressure(lattice, is_linear):
     assert np.abs(second_moment(f, lattice) - expected).max() < SERIES and np.abs(second).max() > 0.1
 
 
-def test_the_parts_of_an_equilibrium_and_its_source_make_up_both(state):
+def test_parts_and_first_moment_of_an_equilibrium_and_its_source_are_the_specified_ones(state):
     case, _, f_eq, source, *moments = state
     even, odd = case.equilibrium.parts(case.lattice, FP64, plain)
     found = whole(*(part(*moments, OF_EQUILIBRIUM, OF_SOURCE) for part in (even, odd)))
     assert np.abs(found - (OF_EQUILIBRIUM * f_eq + OF_SOURCE * source)).max() < ROUND_OFF
-
-
-def test_the_first_moment_of_an_equilibrium_and_its_source_is_the_specified_one(state):
-    case, _, f_eq, source, *moments = state
     found = case.equilibrium.moments(FP64, plain).first(*moments, OF_EQUILIBRIUM, OF_SOURCE)
     assert np.abs(found - case.lattice.c.T @ (OF_EQUILIBRIUM * f_eq + OF_SOURCE * source)).max() < ROUND_OFF
 

@@ -14,7 +14,7 @@ from muphy_lb.domain import STREAMINGS
 from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.voxels import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
+from muphy_lb.geometry.voxels import FLAG_DTYPE, FLUID, SOLID, Opening, Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.lattice import LATTICES as ALL
 from muphy_lb.operators import (
@@ -29,7 +29,7 @@ from muphy_lb.operators import (
     reflection,
 )
 from muphy_lb.validation.flow.openings import pipe_nodes
-from tests.support import IN, OUT, Setup, advance, build_engine, random_nodes, start_at_rest, with_openings
+from tests.support import Setup, advance, build_engine, random_nodes, start_at_rest, with_openings
 
 pytestmark = pytest.mark.pairs
 
@@ -76,10 +76,15 @@ def test_the_link_area_of_a_flat_opening_is_exact(lattice):
     assert [frame.area for frame in frames] == pytest.approx([exact, exact], rel=1e-14)
 
 
-def test_the_area_of_a_walled_duct_is_its_cross_section():
+def test_the_area_of_a_walled_duct_is_its_cross_section_and_the_plug_makes_up_for_links_that_end_in_walls():
+    """Of the weight 1 of a node at the side, the link towards the wall carries 6/36."""
     width = 6
     nodes = build_nodes(duct(D3Q19, width=width, periodic=False))
     assert opening_frames(nodes, D3Q19)[0].area == pytest.approx(width**2, rel=1e-14)
+    frames, links = opening_frames(nodes, D3Q19), opening_links(nodes, D3Q19)
+    weights = link_weights(nodes, D3Q19, links, frames, velocity_everywhere())
+    scale = scale_of(nodes, D3Q19, weights, links, 0)
+    assert scale == pytest.approx(width**2 / (width**2 - 4 * width / 6), rel=1e-14)
 
 
 def scale_of(nodes, lattice, weights, links, number):
@@ -88,16 +93,6 @@ def scale_of(nodes, lattice, weights, links, number):
     normal = np.array(nodes.openings[number].normal)
     plain = link_momentum(lattice, links.q[mine], np.broadcast_to(normal, (mine.sum(), 3)))
     return weights[mine].sum() / plain.sum()
-
-
-def test_the_plug_makes_up_for_the_links_that_end_in_the_walls_of_a_duct():
-    """Of the weight 1 of a node at the side, the link towards the wall carries 6/36."""
-    width = 6
-    nodes = build_nodes(duct(D3Q19, width=width, periodic=False))
-    frames, links = opening_frames(nodes, D3Q19), opening_links(nodes, D3Q19)
-    weights = link_weights(nodes, D3Q19, links, frames, velocity_everywhere())
-    scale = scale_of(nodes, D3Q19, weights, links, 0)
-    assert scale == pytest.approx(width**2 / (width**2 - 4 * width / 6), rel=1e-14)
 
 
 @pytest.mark.parametrize("normal", [(1, 2, 2), (1, 1, 0), (1, 1, 1), (1, -1, 2)], ids=str)
@@ -157,7 +152,7 @@ def test_the_measured_flux_of_each_opening_is_area_times_velocity(lattice, strea
 
 
 @LATTICES
-def test_a_parabolic_profile_carries_the_flow_of_a_plug(lattice):
+def test_a_parabolic_profile_carries_the_flow_of_a_plug_and_is_fastest_in_the_middle(lattice):
     nodes = build_nodes(duct(lattice, width=9, periodic=False))
     frames, links = opening_frames(nodes, lattice), opening_links(nodes, lattice)
     sums = [
@@ -165,18 +160,6 @@ def test_a_parabolic_profile_carries_the_flow_of_a_plug(lattice):
         for profile in (plug, parabolic)
     ]
     assert sums[0] == pytest.approx(sums[1], rel=1e-13)
-
-
-def test_a_parabolic_profile_is_the_paraboloid_of_its_radius():
-    frame = SimpleNamespace(centroid=np.array([1.0, 2.0, 3.0]), along=np.array([1.0, 0.0, 0.0]), radius=4.0)
-    midpoints = frame.centroid + np.array([[0.5, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, -4.0], [0.0, 6.0, 0.0]])
-    assert parabolic(frame, midpoints).tolist() == [2.0, 1.5, 0.0, 0.0]
-
-
-@LATTICES
-def test_a_parabolic_profile_is_fastest_in_the_middle(lattice):
-    nodes = build_nodes(duct(lattice, width=9, periodic=False))
-    frames, links = opening_frames(nodes, lattice), opening_links(nodes, lattice)
     flat, curved = (
         link_weights(nodes, lattice, links, frames, velocity_everywhere(profile)) for profile in (plug, parabolic)
     )
@@ -184,6 +167,12 @@ def test_a_parabolic_profile_is_fastest_in_the_middle(lattice):
     across = np.abs(nodes.coordinates(links.node)[:, 1:] - (4, 0 if lattice.dimension == 2 else 4)).max(axis=1)
     ratio, across = (curved / flat)[straight], across[straight]
     assert ratio[across == 0].min() == ratio.max() > 1.4 and ratio[across == 4].max() < 0.5 * ratio.max()
+
+
+def test_a_parabolic_profile_is_the_paraboloid_of_its_radius():
+    frame = SimpleNamespace(centroid=np.array([1.0, 2.0, 3.0]), along=np.array([1.0, 0.0, 0.0]), radius=4.0)
+    midpoints = frame.centroid + np.array([[0.5, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, -4.0], [0.0, 6.0, 0.0]])
+    assert parabolic(frame, midpoints).tolist() == [2.0, 1.5, 0.0, 0.0]
 
 
 def straight_weights(nodes, lattice, profile):
@@ -309,13 +298,6 @@ def test_the_compiled_reflection_is_the_specified_one(lattice, equilibrium):
         reflection(equilibrium).reference(each, shares, q, value, lattice) for each in (leaving, leaving[::-1])
     ]
     assert np.abs(sum(both_ways) - (leaving[0] + leaving[3])).max() < 1e-15
-
-
-def test_the_inlet_and_the_outlet_look_into_the_fluid():
-    """The openings of the random boxes are flagged by hand: their flags and normals belong together."""
-    voxels = duct(D3Q19)
-    assert (voxels.flags[:, :, 0] == FIRST_OPENING).all() and IN.normal == (1.0, 0.0, 0.0)
-    assert (voxels.flags[:, :, -1] == FIRST_OPENING + 1).all() and OUT.normal == (-1.0, 0.0, 0.0)
 
 
 def test_the_radius_of_an_opening_reaches_to_the_wall():

@@ -38,22 +38,12 @@ def populations_after(nodes, setup, owner):
 
 @LATTICES
 @EVERY_STREAMING
-@pytest.mark.parametrize("n_ranks", [2, 4])
-def test_compiled_populations_do_not_depend_on_the_ranks_bit_by_bit(lattice, streaming, n_ranks):
+@pytest.mark.parametrize(("backend", "n_ranks"), [("cpu", 2), ("cpu", 4), ("numpy", 5)])
+def test_populations_do_not_depend_on_the_ranks_bit_by_bit(lattice, streaming, backend, n_ranks):
     nodes = random_nodes(lattice)
-    setup = replace(BASE, lattice=lattice, backend="cpu", streaming=streaming)
+    setup = replace(BASE, lattice=lattice, backend=backend, streaming=streaming)
     alone = populations_after(nodes, setup, np.zeros(nodes.n_nodes, int))
     shared = populations_after(nodes, setup, random_owner(nodes, n_ranks))
-    assert np.isfinite(alone).all() and np.array_equal(alone, shared)
-
-
-@LATTICES
-@EVERY_STREAMING
-def test_specified_populations_do_not_depend_on_the_ranks_bit_by_bit(lattice, streaming):
-    nodes = random_nodes(lattice)
-    setup = replace(BASE, lattice=lattice, streaming=streaming)
-    alone = populations_after(nodes, setup, np.zeros(nodes.n_nodes, int))
-    shared = populations_after(nodes, setup, random_owner(nodes, 5))
     assert np.isfinite(alone).all() and np.array_equal(alone, shared)
 
 

@@ -442,12 +442,14 @@ def test_the_amount_that_is_told_is_kept_where_nothing_leaves(frozen):
     assert told(simulation).record()["amount"] == pytest.approx(before, rel=1e-13)
 
 
-def test_values_beyond_those_of_the_case_make_a_result_doubtful(tmp_path):
-    simulation = simulate(periodic_channel(species=[DRUG], flow={"acceleration_m_s2": [0.01, 0.0, 0.0]}), 5)
+@pytest.mark.parametrize("key", ["diffusivity_m2_s", "schmidt"])
+def test_values_beyond_those_of_the_case_make_a_result_doubtful(tmp_path, key):
+    drug = DRUG if key in DRUG else {"name": "drug", "schmidt": 5.0, "initial": 1.0}
+    simulation = simulate(periodic_channel(species=[drug], flow={"acceleration_m_s2": [0.01, 0.0, 0.0]}), 5)
     simulation.set_species("drug", np.linspace(0.5, 1.2, simulation.header.n_nodes))
     (record,) = (each for each in simulation.physics[0].observers(simulation, tmp_path, None) if each.name == "species")
     assert "drug goes from 0.5 to 1.2 mol/m3, and nothing leads out of 0 to 1" in record.objections()[0]
-    assert "with species.drug.diffusivity_m2_s = " in record.objections()[0]
+    assert f"with species.drug.{key} = " in record.objections()[0]
     simulation.set_species("drug", 1.0)
     assert not record.objections()
 
@@ -463,14 +465,6 @@ def test_a_species_that_still_fills_a_flow_that_is_steady_is_told(tmp_path, step
     case = open_channel(species=[drug], openings=openings, run={"steady_tolerance": 1e-12, "steps": steps})
     _, summary = Run(Solver(case, SerialCommunicator()), tmp_path).execute()
     assert any("the species drug is not steady" in text for text in summary["objections"]) == is_told
-
-
-def test_the_remedy_for_ripples_names_the_key_that_the_case_has(tmp_path):
-    drug = {"name": "drug", "schmidt": 5.0, "initial": 1.0}
-    simulation = simulate(periodic_channel(species=[drug], flow={"acceleration_m_s2": [0.01, 0.0, 0.0]}), 5)
-    simulation.set_species("drug", np.linspace(0.5, 1.2, simulation.header.n_nodes))
-    (record,) = (each for each in simulation.physics[0].observers(simulation, tmp_path, None) if each.name == "species")
-    assert "with species.drug.schmidt = " in record.objections()[0]
 
 
 @pytest.mark.parametrize("constant", [2507.0, 2640.0, 2777.0, 9999.0])
@@ -610,8 +604,6 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
             {"species": None, "run": {"frozen_after_s": 1.0}},
             "run.frozen_after_s is given in a case with nothing that it",
         ),
-        ({"species": [DRUG, DRUG | {"name": "momentum_x"}]}, "has the name of another field"),
-        ({"species": [DRUG, DRUG | {"name": "drug_populations_1"}]}, "has the name of another field"),
         ({"species": [DRUG], "compute": {"precision": "fp16"}}, "allowed: 'fp32', 'fp64'"),
         ({"species": [DRUG], "walls": [BOTTOM | {"species": {"durg": 1.0}}]}, "did you mean 'drug'"),
         ({"walls": [BOTTOM | {"species": {"drug": 1.0}}]}, "give [[species]] with that name"),
@@ -623,7 +615,6 @@ def test_a_law_with_a_name_that_has_a_hyphen_says_so():
         ({"species": [DRUG | {"rate": "-1e9 * drug"}]}, "give lattice.time_step_s ="),
         ({"species": [DRUG | {"rate": "-5e3 * drug / (1e-4 + drug)"}]}, "give lattice.time_step_s ="),
         ({"species": [DRUG | {"rate": "1 / (drug - 1)"}]}, "is not finite"),
-        ({"species": [DRUG | {"rate": "sqrt(drug - 1)"}]}, "is not finite"),
     ],
 )
 def test_a_case_that_contradicts_itself_is_refused(sections, told):

@@ -97,14 +97,6 @@ def test_compiled_code_agrees_with_the_specification(lattice, streaming, backend
     assert np.abs(specified[1] - compiled[1]).max() < 1e-13 and np.abs(specified[1]).max() > 1e-2
 
 
-@METHODS
-def test_temperature_in_place_is_that_of_pull_bit_by_bit(method):
-    nodes = walled_nodes(D2Q9)
-    setup, everywhere = noisy_setup(D2Q9, MIXED, method, backend="cpu"), np.zeros(nodes.n_nodes, int)
-    found = [thermal_state(nodes, replace(setup, streaming=streaming), everywhere)[1] for streaming in ("pull", "aa")]
-    assert np.array_equal(*found) and np.abs(found[0]).max() > 1e-2
-
-
 @LATTICES
 def test_every_stencil_entry_leads_to_a_neighbour_or_to_an_extrapolated_value(lattice):
     nodes = walled_nodes(lattice)
@@ -189,23 +181,6 @@ def test_temperature_in_the_energy_is_a_57th_of_it_in_the_pressure():
     low, high = x == 12, x == 13
     rises = [values[high].mean() - values[low].mean() for values in (density, temperature(engine))]
     assert np.isclose(rises[0] / rises[1], -0.02 / 19, rtol=1e-6) and np.abs(velocity).max() < 1e-15
-
-
-@METHODS
-def test_a_wall_that_conducts_takes_its_share_of_the_difference(method):
-    """A wall of 4 voxels and half the fluid's conductivity resists as much as 8 voxels of fluid."""
-    share, b = 8 / (8 + 6), 0.5 / 4
-    step, factor = 2.0 * b * HOT / (2.0 + b), (2.0 - b) / (2.0 + b)
-    boundary = ScalarBoundary(
-        np.array([FIXED, FLUX, FLUX]), np.array([COLD, 0.0, 0.0]), n_walls=2, factor=np.array([1.0, factor, 1.0])
-    )
-    boundary.value[1] = step
-    nodes = between_walls((3, 4, 6))
-    setup = ThermalSetup(D3Q19, backend="cpu", heat=Heat(0.08, (0.0, 0.0, 0.0), boundary, method))
-    engine = advance(cavity_engine(nodes, setup), 8000)
-    x = nodes.coordinates()[engine.domain.number, 0]
-    slope = (HOT - COLD) * (1.0 - share) / 6
-    assert np.abs(temperature(engine) - (COLD + slope * (x - 0.5))).max() < 1e-12
 
 
 def test_a_flux_through_a_wall_is_what_the_fluid_gains():

@@ -136,20 +136,6 @@ def test_cells_turn_as_by_hand_on_any_ranks(lattice, backend, n_ranks):
     assert 0 < found.sum() < nodes.n_nodes and not np.array_equal(found, start_of(nodes))
 
 
-def test_cells_go_on_after_a_restart():
-    nodes, setup = random_nodes(D2Q9, openings=False), ConversionSetup(D2Q9, backend="cpu")
-    everywhere = np.zeros(nodes.n_nodes, int)
-    ranks = Ranks(nodes, setup, everywhere)
-    (engine,) = ranks.engines
-    assert engine.fields.evolving == ("kind",)
-    engine.fields.set("kind", run(nodes, setup, everywhere, 7)[engine.domain.number])
-    ranks.set_populations(random_populations(D2Q9, nodes.n_nodes))
-    ranks.step(5)
-    found = np.empty(nodes.n_nodes, np.int32)
-    found[engine.domain.number] = engine.fields.get("kind", engine.parity)
-    assert np.array_equal(found, run(nodes, setup, everywhere, 12))
-
-
 def test_the_interior_of_a_pass_is_under_way_before_messages_and_its_edge_comes_behind_them():
     nodes = random_nodes(D2Q9, openings=False)
     halves = np.arange(nodes.n_nodes) * 2 // nodes.n_nodes

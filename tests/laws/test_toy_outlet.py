@@ -93,19 +93,3 @@ def test_the_outlet_is_compiled_as_it_is_specified(backend):
     specified, compiled = (run(nodes, setup(backend=name), everywhere) for name in ("numpy", backend))
     assert np.abs(specified[0] - compiled[0]).max() < 1e-14
     assert np.isclose(specified[1]["1"][0], compiled[1]["1"][0], rtol=1e-12)
-
-
-def test_the_outlet_goes_on_after_a_restart():
-    nodes, chosen = random_nodes(D2Q9), setup(backend="cpu")
-    engine = start_at_rest(build_engine(nodes, chosen))
-    engine.feedback.reset()
-    engine.advance(16)
-    populations, record = engine.populations(), engine.feedback.record()
-    engine.advance(9)
-    again = build_engine(nodes, chosen)
-    again.set_populations(populations)
-    again.feedback.restore(record)
-    again.set_step_number(16)
-    again.advance(9)
-    assert np.array_equal(again.populations(), engine.populations())
-    assert again.feedback.record() == engine.feedback.record()

@@ -129,25 +129,3 @@ class CorneredSetup(Setup):
 def test_a_field_of_the_corner_layer_needs_particles():
     with pytest.raises(ValueError, match="'mark' asks for the corner layer, which only particles have"):
         build_engine(random_nodes(D2Q9, openings=False), CorneredSetup(D2Q9))
-
-
-def test_tracers_go_on_from_their_records():
-    nodes, setup = random_nodes(D2Q9, **PERIODIC), TracerSetup(D2Q9, backend="cpu")
-    owner = random_owner(nodes, 2)
-    ranks = Ranks(nodes, setup, np.zeros(nodes.n_nodes, int))
-    (engine,) = ranks.engines
-    engine.particles.set("tracers", tracers_on(nodes))
-    engine.start_from(np.ones(1), np.zeros((3, 1)))
-    ranks.step(40)
-    record, populations = engine.particles.get("tracers"), ranks.populations()
-    ranks.step(20)
-    whole = engine.particles.get("tracers")
-    again = Ranks(nodes, setup, owner)
-    for each in again.engines:
-        each.particles.set("tracers", record)
-    again.set_populations(populations)
-    again.step(20)
-    found = [each.particles.get("tracers") for each in again.engines]
-    ids = np.concatenate([each["id"] for each in found])
-    for name, column in whole.items():
-        assert np.array_equal(column, np.concatenate([each[name] for each in found])[np.argsort(ids)])

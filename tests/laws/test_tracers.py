@@ -148,26 +148,6 @@ def test_tracers_are_compiled_as_they_are_specified(lattice, sticks, backend):
     assert np.count_nonzero(one[END]) > 20
 
 
-def test_tracers_go_on_from_their_records():
-    nodes = random_nodes(D2Q9, **PERIODIC)
-    setup = setup_for(nodes, D2Q9, backend="cpu")
-    ranks = Ranks(nodes, setup, np.zeros(nodes.n_nodes, int))
-    (engine,) = ranks.engines
-    engine.particles.set("dye", spread(nodes))
-    engine.start_from(np.ones(1), np.zeros((3, 1)))
-    engine.set_step_number(0)
-    ranks.step(31)
-    record, populations = ranks.particles("dye"), ranks.populations()
-    ranks.step(20)
-    again = Ranks(nodes, setup, random_owner(nodes, 2))
-    again.set_populations(populations)
-    for each in again.engines:
-        each.particles.set("dye", record)
-        each.set_step_number(31)
-    again.step(20)
-    assert same(ranks.particles("dye"), again.particles("dye"))
-
-
 @cache
 def walked(sticks: bool) -> tuple:
     """Tracers that do nothing but diffuse among random solids, and the nodes."""

@@ -5,7 +5,6 @@ FOLDER and prints a table. Half of the disks are small file systems, where this 
 size limit of the process takes the place of a full disk.
 """
 
-import argparse
 import random
 import subprocess
 import sys
@@ -278,22 +277,21 @@ def _finished(line: list, out: Path) -> subprocess.CompletedProcess:
 
 
 def study(folder: Path, which: list[Situation], compute: Mapping, jobs=1, until=inf) -> list[Outcome]:
-    """What came of each situation; arguments as of :func:`tests.parallel.kills.study`."""
+    """What came of each situation; arguments as of :func:`tests.parallel.outcomes.study`."""
     return outcomes.attempts(Campaign(folder, which, compute, jobs).attempt, which, jobs, until)
 
 
 def main() -> int:
     """The campaign; exit code 1 if an end was not clean."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    outcomes.add_options(parser, "situations", 60)
-    options = parser.parse_args()
-    options.folder.mkdir(parents=True)
-    until, compute = time.monotonic() + options.seconds, outcomes.compute_of(options)
     disks = (FULL, LIMITED) if can_mount() else (LIMITED,)
-    which = situations(options.n, options.seed, options.most_ranks, disks)
-    found = study(options.folder, which, compute, options.jobs, until)
-    hits = sum(outcome.is_hit for outcome in found)
-    return outcomes.tell(found, f"{hits} had too little space; disks {' and '.join(disks)}, seed {options.seed}")
+
+    def drawn(options) -> list[Situation]:
+        return situations(options.n, options.seed, options.most_ranks, disks)
+
+    def more(found: list[Outcome]) -> str:
+        return f"; {sum(each.is_hit for each in found)} had too little space; disks {' and '.join(disks)}"
+
+    return outcomes.campaign(__doc__, "situations", 60, drawn, study, more)
 
 
 if __name__ == "__main__":

@@ -4,19 +4,14 @@
 computes in FOLDER and prints a table.
 """
 
-import argparse
 import signal
 import sys
-import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from pathlib import Path
-from types import MappingProxyType
 
 from tests.parallel import outcomes
-from tests.parallel.disturbed import N_STEPS, TORN, all_valid, continued, differences, newest_step, undisturbed_runs
+from tests.parallel.disturbed import TORN, all_valid, continued, differences, newest_step
 from tests.parallel.moments import END_S, Moment, disturbed, moments, send
 from tests.vessel import ENDED
 
@@ -79,37 +74,17 @@ def outcome_of(case: Path, out: Path, moment: Moment, undisturbed: Path) -> Outc
     )
 
 
-def study(
-    folder: Path, when: list[Moment], compute: Mapping = MappingProxyType({}), jobs=1, until=inf
-) -> list[Outcome]:
-    """What came of a kill at each moment.
-
-    Args:
-        folder: for all files.
-        when: the moments.
-        compute: keys of that section of the cases.
-        jobs: runs at a time.
-        until: time of ``time.monotonic()`` after which no other run is begun.
-    """
-    runs = undisturbed_runs(folder, sorted({moment.case for moment in when}), compute, jobs)
-
-    def attempt(number: int, moment: Moment) -> Outcome:
-        case, undisturbed = runs[moment.case]
-        return outcome_of(case, folder / f"kill-{number}", moment, undisturbed)
-
-    return outcomes.attempts(attempt, when, jobs, until)
+study = partial(outcomes.study, outcome_of=outcome_of)
+"""What came of a kill at each moment: of ``(folder, moments, compute=..., jobs=1, until=inf)``."""
 
 
 def main() -> int:
     """The campaign; exit code 1 if an end was not clean."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    outcomes.add_options(parser, "kills", 20)
-    options = parser.parse_args()
-    options.folder.mkdir(parents=True)
-    until, compute = time.monotonic() + options.seconds, outcomes.compute_of(options)
-    when = [moment.on_at_most(options.most_ranks) for moment in moments(options.n, options.seed)]
-    found = study(options.folder, when, compute, options.jobs, until)
-    return outcomes.tell(found, f"seed {options.seed}, {N_STEPS} steps in all, {compute}")
+
+    def drawn(options) -> list[Moment]:
+        return [moment.on_at_most(options.most_ranks) for moment in moments(options.n, options.seed)]
+
+    return outcomes.campaign(__doc__, "kills", 20, drawn, study)
 
 
 if __name__ == "__main__":

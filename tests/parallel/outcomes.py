@@ -1,11 +1,15 @@
 """What every campaign does with its attempts: some at a time, a line for each, a table, and a verdict."""
 
+import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from math import inf
 from pathlib import Path
+from types import MappingProxyType
+
+from tests.parallel.disturbed import N_STEPS, undisturbed_runs
 
 
 def add_options(parser, what: str, count: int) -> None:
@@ -26,9 +30,47 @@ def add_options(parser, what: str, count: int) -> None:
     parser.add_argument("--seconds", type=float, default=inf, help="begin no other run after that time")
 
 
-def compute_of(options) -> dict[str, str]:
-    """The keys of the section ``compute`` of the cases that the options ask for."""
-    return {"backend": options.backend} | ({"transport": options.transport} if options.transport else {})
+def campaign(description: str, what: str, count: int, drawn: Callable, study: Callable, more=lambda found: "") -> int:
+    """A campaign as a program; exit code 1 if an end was not clean.
+
+    Args:
+        description: of the program.
+        what: of which there are a number, for the help.
+        count: their number unless told.
+        drawn: gives the situations for the options.
+        study: gives the outcomes of ``(folder, situations, compute, jobs, until)``.
+        more: gives what is told of the outcomes besides.
+    """
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    add_options(parser, what, count)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True)
+    until, compute = time.monotonic() + options.seconds, {"backend": options.backend}
+    compute |= {"transport": options.transport} if options.transport else {}
+    found = study(options.folder, drawn(options), compute, options.jobs, until)
+    return tell(found, f"seed {options.seed}, {N_STEPS} steps in all, {compute}{more(found)}")
+
+
+def study(
+    folder: Path, situations: Sequence, compute: Mapping = MappingProxyType({}), jobs=1, until=inf, *, outcome_of
+) -> list:
+    """What came of each situation.
+
+    Args:
+        folder: for all files.
+        situations: what is done, each with its ``case``.
+        compute: keys of that section of the cases.
+        jobs: runs at a time.
+        until: time of ``time.monotonic()`` after which no other run is begun.
+        outcome_of: gives an outcome of ``(case, folder, situation, undisturbed run)``.
+    """
+    runs = undisturbed_runs(folder, sorted({each.case for each in situations}), compute, jobs)
+
+    def attempt(number: int, situation):
+        case, undisturbed = runs[situation.case]
+        return outcome_of(case, folder / f"attempt-{number}", situation, undisturbed)
+
+    return attempts(attempt, situations, jobs, until)
 
 
 def attempts(attempt: Callable, situations: Sequence, jobs: int = 1, until: float = inf) -> list:

@@ -4,21 +4,20 @@
 computes in FOLDER and prints a table.
 """
 
-import argparse
 import json
 import random
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from muphy_lb.run.loop import CASE_FILE, STOP_FILE, STOPPED_EXIT_CODE
 from muphy_lb.run.stop_signals import STOP_SIGNALS
 from tests.conftest import find_launcher
 from tests.parallel import outcomes
-from tests.parallel.disturbed import N_STEPS, TORN, all_valid, continued, differences, newest_step, undisturbed_runs
+from tests.parallel.disturbed import N_STEPS, TORN, all_valid, continued, differences, newest_step
 from tests.parallel.moments import END_S, LAUNCHER, START_S, STARTING, Moment, disturbed, moments, send
 from tests.vessel import ENDED
 
@@ -36,6 +35,11 @@ class Stop:
     moment: Moment
     signal: signal.Signals | None
     compiles: bool
+
+    @property
+    def case(self) -> str:
+        """The case that runs."""
+        return self.moment.case
 
     @property
     def patience_s(self) -> float:
@@ -125,7 +129,7 @@ def outcome_of(case: Path, out: Path, how: Stop, undisturbed: Path) -> Outcome:
     torn = any((out / "checkpoints").glob(TORN))
     after = continued(case, out, how.moment.n_after)
     return Outcome(
-        case=how.moment.case,
+        case=how.case,
         stop=str(how),
         stopped=how.moment.who,
         seconds=seconds,
@@ -188,28 +192,11 @@ def _summary(out: Path) -> dict:
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def study(folder: Path, which: list[Stop], compute, jobs=1, until=float("inf")) -> list[Outcome]:
-    """What came of each stop; arguments as of :func:`tests.parallel.kills.study`."""
-    runs = undisturbed_runs(folder, sorted({how.moment.case for how in which}), compute, jobs)
-
-    def attempt(number: int, how: Stop) -> Outcome:
-        case, undisturbed = runs[how.moment.case]
-        return outcome_of(case, folder / f"stop-{number}", how, undisturbed)
-
-    return outcomes.attempts(attempt, which, jobs, until)
-
-
 def main() -> int:
     """The campaign; exit code 1 if an end was not clean."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    outcomes.add_options(parser, "stops", 100)
-    options = parser.parse_args()
     signal.signal(signal.SIGHUP, lambda *_: None)  # runs would inherit that nohup ignores it
-    options.folder.mkdir(parents=True)
-    until, compute = time.monotonic() + options.seconds, outcomes.compute_of(options)
-    which = stops(options.n, options.seed, options.most_ranks)
-    found = study(options.folder, which, compute, options.jobs, until)
-    return outcomes.tell(found, f"seed {options.seed}, {N_STEPS} steps in all, {compute}")
+    study = partial(outcomes.study, outcome_of=outcome_of)
+    return outcomes.campaign(__doc__, "stops", 100, lambda each: stops(each.n, each.seed, each.most_ranks), study)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Whatever ends a rank ends the run soon, in one voice that names it, and costs no checkpoint."""
 
-import os
 import re
 
 import numpy as np
@@ -242,46 +241,6 @@ def flip(path, place):
 
 def somewhere_in_the_populations(path):
     flip(path, path.stat().st_size // 2)
-
-
-def truncated(path):
-    os.truncate(path, path.stat().st_size - 512)
-
-
-def half_empty(path):
-    size = path.stat().st_size
-    with path.open("r+b") as file:
-        file.seek(size // 2)
-        file.write(bytes(size - size // 2))
-
-
-def without_content(path):
-    path.write_bytes(b"")
-
-
-def in_the_case(path):
-    flip(path, path.read_bytes().index(b"small vessel"))
-
-
-@pytest.mark.parametrize("damage", [somewhere_in_the_populations, truncated, half_empty, without_content, in_the_case])
-def test_a_damaged_checkpoint_is_passed_over_with_one_line(damage, stopped, caplog):
-    before, last = checkpoints(stopped)
-    damage(last)
-    assert newest(stopped / "checkpoints").path == before
-    (record,) = caplog.records
-    assert record.getMessage().startswith(f"checkpoint {last} is skipped: ") and "\n" not in record.getMessage()
-
-
-def test_no_flipped_bit_changes_what_a_run_continues_from(stopped):
-    _, last = checkpoints(stopped)
-    whole, state = last.read_bytes(), populations(stopped)
-    chance = np.random.default_rng(5)
-    for place in (*range(0, 4096, 101), *chance.integers(len(whole), size=40).tolist()):
-        flip(last, place)
-        checkpoint = newest(stopped / "checkpoints")
-        if checkpoint.path == last:  # a bit that says nothing
-            assert checkpoint.step == 20 and np.array_equal(populations(stopped), state)
-        last.write_bytes(whole)
 
 
 def test_damaged_checkpoints_alone_are_refused(stopped):

@@ -126,14 +126,10 @@ def test_only_rank_0_has_the_list_and_only_when_it_asks_for_it(prepared):
     assert all(isinstance(other.nodes, GeometryHeader) for other in others)
 
 
-def test_the_digest_of_a_list_in_its_file_is_that_of_the_list(prepared):
+def test_a_list_in_its_file_has_the_digest_of_the_list_and_an_inspection_gives_what_the_list_gives(prepared):
     case, nodes, _ = prepared
     from_file = on_all_ranks(lambda communicator: DistributedGeometry(case, communicator))[0]
     assert from_file.voxel_digest == DistributedGeometry(case, SerialCommunicator(), nodes).voxel_digest
-
-
-def test_an_inspection_of_the_file_gives_every_rank_what_the_list_gives(prepared):
-    case, nodes, _ = prepared
     seen = on_all_ranks(lambda communicator: DistributedGeometry(case, communicator).inspect(lambda n: int(n.voxel[5])))
     assert seen == [int(nodes.voxel[5])] * N_RANKS
 

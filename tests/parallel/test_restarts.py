@@ -139,13 +139,6 @@ def test_one_rank_continues_what_two_began(name, serial, parallel, tmp_path):
     assert_same_end(name, serial / name, out)
 
 
-@pytest.mark.parametrize("name", BEGUN)
-def test_one_rank_continues_what_it_began(name, serial, tmp_path):
-    out = interrupted(serial / name, tmp_path / "out")
-    run(name, out, SerialCommunicator(), resume=True)
-    assert_same_end(name, serial / name, out)
-
-
 def replaced(place, change):
     """A change of a file that replaces a dataset by what it becomes."""
 

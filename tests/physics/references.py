@@ -8,14 +8,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.validation.flow import rheology, schaefer_turek
+from muphy_lb.validation.flow import schaefer_turek
 from muphy_lb.validation.flow.rheology import Casson, PowerLaw
 from muphy_lb.validation.flow.schaefer_turek import DIAMETER_M
-from muphy_lb.validation.flow.spheres import BODY, FACE, SIMPLE
-from muphy_lb.validation.flow.womersley import PipeWomersley
+from muphy_lb.validation.flow.spheres import BODY, SIMPLE
 
-N_TERMS = 500  # of the series of a duct
-HASIMOTO = MappingProxyType({SIMPLE: 1.7601, BODY: 1.7918, FACE: 1.7917})  # A of 1 / K = 1 - A c^(1/3) + c - ...
+HASIMOTO = MappingProxyType({SIMPLE: 1.7601, BODY: 1.7918})  # A of 1 / K = 1 - A c^(1/3) + c - ...
 SANGANI_ACRIVOS = MappingProxyType(
     {
         0.05: 15.56,
@@ -35,40 +33,13 @@ SERIES_LIMIT = 0.13  # solid fraction up to which the series is good to 0.05 %
 FITTED_LIMIT = 0.3  # solid fraction up to which the fitted series of cylinders is good to 0.03 %
 
 
-def duct_velocity(y, z, sides: tuple[float, float], acceleration: float, viscosity: float) -> np.ndarray:
-    """Velocity in a rectangular duct at the points ``(y, z)``, arrays of one shape, measured from its axis.
-
-    Args:
-        y, z: coordinates along the first and the second side.
-        sides: lengths of the sides.
-        acceleration: body force per mass.
-        viscosity: kinematic.
-    """
-    if sides[0] > sides[1]:  # the series along the shorter side is the faster one
-        y, z, sides = z, y, sides[::-1]
-    y, z = np.broadcast_arrays(*(np.asarray(coordinate, dtype=np.float64)[..., None] for coordinate in (y, z)))
-    a, b = 0.5 * sides[0], 0.5 * sides[1]
-    i = 2.0 * np.arange(N_TERMS) + 1.0
-    decay = _cosh_ratio(0.5 * np.pi * i * z / a, 0.5 * np.pi * i * b / a)
-    terms = (-1.0) ** ((i - 1.0) / 2.0) / i**3 * decay * np.cos(0.5 * np.pi * i * y / a)
-    between_plates = 0.5 * (a**2 - y[..., 0] ** 2)
-    return acceleration / viscosity * (between_plates - 16.0 * a**2 / np.pi**3 * terms.sum(axis=-1))
-
-
 def power_law_channel_velocity(y, half_width: float, acceleration: float, law: PowerLaw) -> np.ndarray:
     """Velocity between plates at the distances ``y`` from the middle, of a power law without limits.
 
     n / (n + 1) (g / K)^(1/n) [h^((n+1)/n) - y^((n+1)/n)].
     """
-    return _power_law_velocity(y, half_width, acceleration, law)
-
-
-def power_law_pipe_velocity(r, radius: float, acceleration: float, law: PowerLaw) -> np.ndarray:
-    """Velocity in a round pipe at the distances ``r`` from its axis, of a power law without limits.
-
-    n / (n + 1) (g / (2 K))^(1/n) [R^((n+1)/n) - r^((n+1)/n)].
-    """
-    return _power_law_velocity(r, radius, 0.5 * acceleration, law)
+    power, rate = (law.n + 1.0) / law.n, (acceleration / law.consistency) ** (1.0 / law.n)
+    return rate / power * (half_width**power - np.abs(np.asarray(y, dtype=np.float64)) ** power)
 
 
 def casson_channel_velocity(y, half_width: float, acceleration: float, law: Casson) -> np.ndarray:
@@ -88,46 +59,9 @@ def fitted_series(solid_fraction) -> np.ndarray:
     return -0.5 * np.log(solid_fraction) + np.polynomial.polynomial.polyval(solid_fraction, FITTED_COEFFICIENTS)
 
 
-def pipe_profile(position, number: float) -> np.ndarray:
-    """Complex profile of unit mean that one harmonic of a flow rate has in a round pipe.
-
-    Args:
-        position: r / R.
-        number: Womersley number of the harmonic, R sqrt(n omega / nu), above 0.
-
-    Returns:
-        complex array; the velocity is the real part of profile times the complex mean velocity times exp(i n omega t).
-    """
-    flow = PipeWomersley(1.0, 1.0, 1.0, number**2)
-    return (1.0 - flow._shape(np.asarray(position, dtype=np.float64))) / (1.0 - flow._mean_shape())
-
-
-def _cosh_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """cosh(p) / cosh(q) for abs(p) <= q, without overflow."""
-    p = np.abs(p)
-    return np.exp(p - q) * (1.0 + np.exp(-2.0 * p)) / (1.0 + np.exp(-2.0 * q))
-
-
-def _power_law_velocity(y, half_width: float, stress_per_length: float, law: PowerLaw) -> np.ndarray:
-    power = (law.n + 1.0) / law.n
-    rate = (stress_per_length / law.consistency) ** (1.0 / law.n)
-    return rate / power * (half_width**power - np.abs(np.asarray(y, dtype=np.float64)) ** power)
-
-
 def channel_mean_velocity(height: float, acceleration: float, viscosity: float) -> float:
     """Mean velocity between plates: g H^2 / (12 nu)."""
     return acceleration * height**2 / (12.0 * viscosity)
-
-
-def generalised_pipe_velocity(r, radius: float, acceleration: float, viscosity: rheology.Viscosity) -> np.ndarray:
-    """Velocity in a round pipe at the distances ``r`` from its axis, of any fluid whose stress grows with the rate."""
-    return rheology.channel_velocity(r, radius, 0.5 * acceleration, viscosity)
-
-
-def generalised_channel_mean_velocity(half_width: float, acceleration: float, viscosity: rheology.Viscosity) -> float:
-    """Mean velocity between plates: the integral of y rate(y) over half the gap, over its half."""
-    y, weight = rheology._quadrature(np.linspace(0.0, half_width, rheology.N_PANELS + 1))
-    return float(np.sum(weight * y * rheology.shear_rate(acceleration * y, viscosity)) / half_width)
 
 
 def reynolds(case: str) -> float:

@@ -20,15 +20,6 @@ QUICK = Settings(quick=True)
 TIME = np.linspace(0.0, 10.0, 401)
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.night) for name in ("smagorinsky", "cylinder-flows")]
-
-
-@pytest.mark.parametrize("name", ["free-slip", *SLOW])
-def test_case_passes_in_single_precision(name):
-    outcome = CASES[name](replace(QUICK, precision="fp32"))
-    assert outcome.rows and outcome.passed, str(outcome)
-
-
 def test_a_flow_that_diverges_fails_its_row(monkeypatch):
     def diverge(setup, settings, until_s):
         raise DivergedError("the Mach number is 0.6")
@@ -68,14 +59,6 @@ def test_the_extremum_of_a_parabola_is_its_vertex(sign):
     x = np.linspace(0.0, 1.0, 11)
     place, value = flows.extremum(x, sign * (3.0 - (x - 0.437) ** 2), sign)
     assert (place, value) == pytest.approx((0.437, 3.0 * sign))
-
-
-def test_a_flow_that_never_settles_is_an_error():
-    geometry = {"shape": "channel", "options": {"length": 1, "height": 8}}
-    flow = {"acceleration_m_s2": [1e-5, 0.0, 0.0]}
-    simulation = flows.lattice_simulation(Settings(backend="numpy"), geometry, 0.1, flow=flow)
-    with pytest.raises(MuphyError, match="not steady after 20 steps"):
-        flows.settle(simulation, simulation.velocity_m_s, 10, 1e-12, 20)
 
 
 # Cavity

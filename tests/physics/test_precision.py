@@ -47,12 +47,9 @@ def test_a_case_that_a_precision_cannot_run_fails():
     assert compared(outcome(5.0, 0.0), broken).failure == "in fp32: not steady"
 
 
-def test_a_skipped_case_stays_skipped():
+def test_a_skipped_case_stays_skipped_and_one_skipped_in_one_precision_tells_the_reason_and_passes():
     skipped = Validation("case", "", skipped="no data")
     assert compared(skipped, skipped) == skipped
-
-
-def test_a_case_skipped_in_one_precision_tells_the_reason_and_passes():
     found = compared(outcome(5.0, 0.0), Validation("case", "", skipped="too few bits"), "fp16")
     assert found.passed and found.left_out == ("fp16: too few bits",) and not found.differences
 
@@ -81,9 +78,6 @@ def test_table_has_a_line_for_each_case_and_precision():
     *_, single, half = table([found]).splitlines()
     assert single.split() == ["case", "fp32", "2.0e-03", "5.0e-02", "drag"]
     assert half.split() == ["case", "fp16", "2.0e-02", "1.0e-01", "drag"]
-
-
-def test_no_comparison_makes_no_table():
     assert table([outcome(5.0, 0.0)]) == ""
 
 
@@ -105,12 +99,9 @@ def test_a_case_that_half_precision_cannot_resolve_says_why():
     assert "too few bits" in CASES["smagorinsky"](HALF).skipped
 
 
-def test_an_order_of_convergence_is_judged_but_in_half_precision():
+def test_an_order_of_convergence_is_judged_but_in_half_precision_and_a_slip_is_off_by_its_share_of_the_velocity():
     rows = [limits.order_at_least("order", 2.0, 1.0, 0.1, Settings(precision=name)) for name in ("fp64", "fp16")]
     assert [row.verdict for row in rows] == ["FAILED", "shown"]
-
-
-def test_a_slip_is_off_by_the_share_of_the_velocity_in_half_precision():
     errors = [limits.share_row("slip", 0.01, 0.02, 1.0, Settings(precision=name)).error for name in ("fp64", "fp16")]
     assert errors == pytest.approx([1.0, 0.01])
 

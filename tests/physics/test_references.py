@@ -1,6 +1,5 @@
 """Reference solutions obey what they must obey for reasons other than the formula they are written in."""
 
-import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,29 +45,10 @@ def with_walls(coordinate, velocity, at_start, at_end):
 # Poiseuille
 
 
-def test_duct_obeys_the_momentum_balance():
-    sides, y, z = (3.0, 2.0), np.array([0.1, -0.7, 1.2]), np.array([0.2, 0.5, -0.6])
-    along_y = derivative(lambda s: references.duct_velocity(s, z, sides, 2.0, 0.5), y, 2)
-    along_z = derivative(lambda s: references.duct_velocity(y, s, sides, 2.0, 0.5), z, 2)
-    np.testing.assert_allclose(0.5 * (along_y + along_z), -2.0, rtol=1e-6)
-
-
-def test_duct_sticks_to_its_walls():
-    edge = np.linspace(-1.0, 1.0, 9)
-    speeds = [references.duct_velocity(1.5, edge, (3.0, 2.0), 1.0, 1.0)]
-    speeds.append(references.duct_velocity(1.5 * edge, 1.0, (3.0, 2.0), 1.0, 1.0))
-    assert np.abs(speeds).max() < 1e-6
-
-
-def test_flow_in_a_square_duct_is_the_same_turned_by_a_right_angle():
-    turned = references.duct_velocity(0.3, -0.7, (2.0, 2.0), 1.0, 1.0)
-    assert references.duct_velocity(0.7, 0.3, (2.0, 2.0), 1.0, 1.0) == pytest.approx(turned, rel=1e-9)
-
-
-def test_duct_flow_rate_is_the_integral_of_the_velocity():
-    points, weights = np.polynomial.legendre.leggauss(40)
-    velocity = references.duct_velocity(1.5 * points[:, None], points, (3.0, 2.0), 1.0, 1.0)
-    assert 1.5 * weights @ velocity @ weights == pytest.approx(flows.duct_flow_rate(3.0, 2.0), rel=1e-7)
+def test_duct_flow_rate_is_the_integral_of_the_sine_series_of_the_velocity():
+    m, n = np.ix_(*(np.pi * (2.0 * np.arange(500) + 1.0),) * 2)
+    rate = np.sum(64.0 * 3.0 * 2.0 / (m * n) ** 2 / ((m / 3.0) ** 2 + (n / 2.0) ** 2))
+    assert flows.duct_flow_rate(3.0, 2.0) == pytest.approx(rate, rel=1e-7)
 
 
 def test_flat_duct_is_a_channel():
@@ -133,13 +113,6 @@ def test_fast_womersley_lags_a_quarter_period_in_the_core():
     assert flow.velocity(0.0, 0.25 * 2.0 * np.pi / 1e4) == pytest.approx(3.0 / 1e4, rel=1e-6)
 
 
-@pytest.mark.parametrize("number", [0.01, 4.0, 20.0])
-def test_pipe_profile_has_unit_mean(number):
-    points, weights = np.polynomial.legendre.leggauss(40)
-    position = 0.5 * (points + 1.0)
-    assert (position * references.pipe_profile(position, number)) @ weights == pytest.approx(1.0, abs=1e-9)
-
-
 def test_womersley_refuses_a_flow_that_does_not_oscillate():
     with pytest.raises(InputError, match="frequency is 0.0; allowed: above 0"):
         PipeWomersley(1.0, 1.0, 1.0, 0.0)
@@ -149,13 +122,10 @@ def test_womersley_refuses_a_flow_that_does_not_oscillate():
 
 
 @pytest.mark.parametrize("law", [CARREAU, Casson(0.3, 0.7, largest=50.0), PowerLaw(0.4, 0.6)])
-@pytest.mark.parametrize(
-    ("velocity", "share"), [(rheology.channel_velocity, 1.0), (references.generalised_pipe_velocity, 0.5)]
-)
-def test_generalised_newtonian_flow_obeys_the_stress_balance(law, velocity, share):
+def test_generalised_newtonian_flow_obeys_the_stress_balance(law):
     y = np.array([0.35, 0.6, 0.93])
-    rate = -derivative(lambda s: velocity(s, 1.0, 2.0, law), y)
-    np.testing.assert_allclose(law(rate) * rate, share * 2.0 * y, rtol=1e-8)
+    rate = -derivative(lambda s: rheology.channel_velocity(s, 1.0, 2.0, law), y)
+    np.testing.assert_allclose(law(rate) * rate, 2.0 * y, rtol=1e-8)
 
 
 def test_newtonian_limit_of_carreau_yasuda_is_poiseuille():
@@ -165,38 +135,16 @@ def test_newtonian_limit_of_carreau_yasuda_is_poiseuille():
 
 
 @pytest.mark.parametrize("n", [0.5, 0.7, 1.0, 1.6])
-def test_power_law_formulas_agree_with_quadrature(n):
+def test_power_law_formula_agrees_with_quadrature(n):
     law, y = PowerLaw(0.4, n), np.linspace(0.0, 1.0, 6)
-    for formula, general in (
-        (references.power_law_channel_velocity, rheology.channel_velocity),
-        (references.power_law_pipe_velocity, references.generalised_pipe_velocity),
-    ):
-        np.testing.assert_allclose(formula(y, 1.0, 2.0, law), general(y, 1.0, 2.0, law), rtol=1e-7, atol=1e-13)
+    formula, general = references.power_law_channel_velocity, rheology.channel_velocity
+    np.testing.assert_allclose(formula(y, 1.0, 2.0, law), general(y, 1.0, 2.0, law), rtol=1e-7, atol=1e-13)
 
 
 def test_casson_formula_is_the_limit_of_a_large_largest_viscosity():
     y = np.linspace(0.0, 1.0, 6)
     limit = rheology.channel_velocity(y, 1.0, 2.0, Casson(0.3, 0.7, largest=1e9))
     np.testing.assert_allclose(references.casson_channel_velocity(y, 1.0, 2.0, CASSON), limit, rtol=1e-5)
-
-
-def test_casson_moves_as_a_plug_below_the_yield_stress():
-    plug = CASSON.k0**2 / 2.0
-    velocity = references.casson_channel_velocity([0.0, 0.99 * plug, 2.0 * plug], 1.0, 2.0, CASSON)
-    assert velocity[0] == velocity[1] > velocity[2]
-
-
-def test_casson_does_not_move_when_pushed_below_the_yield_stress():
-    assert np.all(references.casson_channel_velocity([0.0, 0.5], 1.0, 0.99 * CASSON.k0**2, CASSON) == 0.0)
-
-
-@pytest.mark.parametrize("law", [CARREAU, Casson(0.3, 0.7, largest=50.0)])
-def test_mean_of_channel_flow_is_that_of_its_profile(law):
-    points, weights = np.polynomial.legendre.leggauss(60)
-    profile = rheology.channel_velocity(0.5 * (points + 1.0), 1.0, 2.0, law)
-    assert references.generalised_channel_mean_velocity(1.0, 2.0, law) == pytest.approx(
-        0.5 * profile @ weights, rel=1e-6
-    )
 
 
 def test_shear_rate_inverts_the_stress():
@@ -282,29 +230,16 @@ def test_the_misprint_of_ghia_breaks_the_balance_that_the_others_keep():
 
 
 @pytest.mark.parametrize("reynolds", [100, 1000])
-def test_ghia_and_the_spectral_solution_agree_on_the_extrema(reynolds):
-    best, (_, u), (_, v) = (
-        cavity.spectral_extrema(reynolds),
-        cavity.centre_line_u(reynolds),
-        cavity.centre_line_v(reynolds),
-    )
-    for value, column in ((best.u_min, u.min()), (best.v_max, v.max()), (best.v_min, v.min())):
-        assert 0.96 < column / value < 1.0
-
-
-@pytest.mark.parametrize("reynolds", [100, 1000])
-def test_ghia_and_the_spectral_solution_agree_on_where_the_extrema_are(reynolds):
+def test_ghia_and_the_spectral_solution_agree_on_the_extrema_and_where_they_are(reynolds):
     best, (y, u), (x, v) = (
-        cavity.spectral_extrema(reynolds),
-        cavity.centre_line_u(reynolds),
-        cavity.centre_line_v(reynolds),
+        find(reynolds) for find in (cavity.spectral_extrema, cavity.centre_line_u, cavity.centre_line_v)
     )
-    places = [
-        (best.y_of_u_min, y[u.argmin()]),
-        (best.x_of_v_max, x[v.argmax()]),
-        (best.x_of_v_min, x[v.argmin()]),
-    ]
-    assert all(abs(there - here) < 0.01 for there, here in places)
+    for value, place, at, column in (
+        (best.u_min, best.y_of_u_min, y[u.argmin()], u.min()),
+        (best.v_max, best.x_of_v_max, x[v.argmax()], v.max()),
+        (best.v_min, best.x_of_v_min, x[v.argmin()], v.min()),
+    ):
+        assert 0.96 < column / value < 1.0 and abs(at - place) < 0.01
 
 
 def test_what_the_tables_lack_is_said():
@@ -356,36 +291,6 @@ def test_converged_values_lie_in_the_intervals_of_1996():
 # Cylinder and sphere arrays
 
 
-def madelung_constant(basis, cell_volume=1.0, n_cells=3, splitting=2.0):
-    """Potential at a unit charge of a cubic lattice in a neutralising background, less its own, by Ewald's sums."""
-    grid = np.stack(np.meshgrid(*[np.arange(-n_cells, n_cells + 1)] * 3), axis=-1).reshape(-1, 3)
-    direct = [np.linalg.norm(grid + shift, axis=1) for shift in basis]
-    r = np.concatenate(direct)
-    r = r[r > 1e-12]
-    near = sum(math.erfc(splitting * distance) / distance for distance in r)
-    k = 2.0 * np.pi * grid[np.any(grid != 0, axis=1)]
-    k2 = np.sum(k * k, axis=1)
-    structure = sum(np.cos(k @ np.asarray(shift)) for shift in basis)
-    far = np.sum(4.0 * np.pi / k2 * np.exp(-k2 / (4.0 * splitting**2)) * structure)
-    background = np.pi * len(basis) / splitting**2
-    return near + far - background - 2.0 * splitting / np.sqrt(np.pi)
-
-
-BASES = {
-    spheres.SIMPLE: [(0, 0, 0)],
-    spheres.BODY: [(0, 0, 0), (0.5, 0.5, 0.5)],
-    spheres.FACE: [(0, 0, 0), (0.5, 0.5, 0), (0.5, 0, 0.5), (0, 0.5, 0.5)],
-}
-
-
-@pytest.mark.parametrize("lattice", BASES)
-def test_dilute_spheres_have_hasimotos_constant(lattice):
-    """In cubic lattices the Stokes sum is the Coulomb sum: -v a is the mean velocity, a = (3 c V / 4 pi)^(1/3)."""
-    per_radius = -madelung_constant(BASES[lattice])
-    expected = per_radius * (3.0 / (4.0 * np.pi * len(BASES[lattice]))) ** (1.0 / 3.0)
-    assert references.HASIMOTO[lattice] == pytest.approx(expected, abs=1.5e-4)
-
-
 @pytest.mark.parametrize("lattice", [spheres.SIMPLE, spheres.BODY])
 def test_first_terms_of_the_series_of_spheres_are_hasimotos(lattice):
     """1 / K = 1 - A c^(1/3) + c + O(c^2): the powers 2/3, 4/3 and 5/3 are absent."""
@@ -422,14 +327,6 @@ def test_series_of_spheres_refuses_spheres_that_nearly_touch():
 def test_permeability_of_dilute_spheres_is_that_of_stokes_drag():
     n_per_volume = 1e-4 / (4.0 / 3.0 * np.pi * 0.1**3)
     assert spheres.permeability(0.1, 1e-4, 1.0) == pytest.approx(1.0 / (6.0 * np.pi * 0.1 * n_per_volume))
-
-
-def test_dilute_cylinders_have_the_constant_of_the_square_lattice():
-    """ln(sqrt(pi)) - ln(2 pi eta(i)^2), with Dedekind's eta(i) = Gamma(1/4) / (2 pi^(3/4))."""
-    eta = math.gamma(0.25) / (2.0 * np.pi**0.75)
-    constant = 0.5 * np.log(np.pi) - np.log(2.0 * np.pi * eta**2)
-    assert references.FITTED_COEFFICIENTS[0] == pytest.approx(constant, abs=5e-7)
-    assert references.SERIES_COEFFICIENTS[0] == pytest.approx(constant, abs=5e-4)
 
 
 @pytest.mark.parametrize("fraction", [c for c in cylinders.COLLOCATION if c in references.SANGANI_ACRIVOS])

@@ -28,15 +28,10 @@ def kept(nodes, mode):
     return np.sort(clean(nodes, mode)[0].voxel).tolist()
 
 
-def test_all_keeps_everything():
+def test_all_largest_and_openings_keep_what_they_say():
     assert kept(row_of("oo.ooo.o"), "all") == [0, 1, 3, 4, 5, 7]
-
-
-def test_largest_keeps_the_largest_component():
     assert kept(row_of("oo.ooo.o"), "largest") == [3, 4, 5]
-
-
-def test_openings_keeps_what_touches_an_opening():
+    assert kept(row_of("oo.ooo.oo", periodic=True), "largest") == [0, 1, 7, 8]
     assert kept(row_of("0oo.oooo.oo1", openings=(INLET, OUTLET)), "openings") == [1, 2, 9, 10]
 
 
@@ -58,10 +53,6 @@ def test_cleaning_keeps_the_cuts_of_the_nodes_it_keeps():
     nodes = cut_links(row_of("oo.ooo.o"), RoundWall(np.array([[2.0, 0.0, 0.0], [6.0, 0.0, 0.0]]), 0.25))
     found, _ = clean(nodes, "largest")
     assert found.cuts.voxel.tolist() == [3, 5] and found.cuts.distance.tolist() == [0.75, 0.75]
-
-
-def test_components_connect_across_a_periodic_border():
-    assert kept(row_of("oo.ooo.oo", periodic=True), "largest") == [0, 1, 7, 8]
 
 
 def test_voxels_that_share_an_edge_are_not_connected():

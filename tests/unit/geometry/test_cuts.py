@@ -80,14 +80,11 @@ def test_a_level_function_gives_what_the_closed_form_gives(ball):
     np.testing.assert_allclose(cut_links(around_a_ball(), level).cuts.distance, ball.cuts.distance, atol=EXACT)
 
 
-def test_distances_are_clamped():
+def test_distances_are_clamped_and_half_way_and_counted_where_no_wall_is_met():
     nodes = around_a_ball()
     assert np.all(cut_links(nodes, Fixed(1e-9)).cuts.distance == SHORTEST)
     assert np.all(cut_links(nodes, Fixed(1.0 + 1e-9)).cuts.distance == 1.0)
-
-
-def test_links_that_meet_no_wall_are_half_way_and_counted():
-    cuts = cut_links(around_a_ball(), Fixed(np.nan)).cuts
+    cuts = cut_links(nodes, Fixed(np.nan)).cuts
     assert np.all(cuts.distance == HALF_WAY) and cuts.n_missed == cuts.n_links > 0
 
 
@@ -102,11 +99,8 @@ def test_cuts_do_not_depend_on_the_chunk_size(ball, monkeypatch):
     assert np.array_equal(chunked.distance, ball.cuts.distance) and np.array_equal(chunked.voxel, ball.cuts.voxel)
 
 
-def test_the_lookup_finds_every_cut(ball):
+def test_the_lookup_finds_every_cut_and_gives_nan_where_there_is_none(ball):
     assert np.array_equal(ball.cuts.of(ball.cuts.voxel, cut_vectors(ball)), ball.cuts.distance)
-
-
-def test_the_lookup_gives_nan_where_there_is_no_cut(ball):
     assert np.isnan(ball.cuts.of(np.array([0, SIZE**3 - 1]), np.array([1, 0, 0]))).all()
     none = Cuts(np.empty(0, np.int64), np.empty(0, np.uint8), np.empty(0))
     assert np.isnan(none.of(np.array([3]), np.array([[1, 0, 0]]))).all()
@@ -203,20 +197,15 @@ def test_a_tilted_cylinder_is_cut_where_it_lies():
     across = places - np.outer(places @ axis / 5.0, axis)
     assert hit.sum() > 100
     np.testing.assert_allclose(np.linalg.norm(across, axis=1), 2.5, rtol=EXACT)
-
-
-def test_a_link_along_a_cylinder_meets_nothing():
+    # A link along a cylinder meets nothing.
     assert np.isnan(RoundWall(np.zeros(3), 0.5, axis=(1.0, 0.0, 0.0)).distances(np.zeros((1, 3)), [1, 0, 0])).all()
 
 
-def test_planes_are_met_in_front_only():
+def test_planes_are_met_where_they_lie_and_in_front_only():
     shape = plane_pair(1, -0.25, 3.75)
     start = np.array([[5.0, 0.0, 2.0], [5.0, 3.0, 2.0], [5.0, 1.0, 2.0]])
     np.testing.assert_allclose(shape.distances(start, np.array([1, 1, 0])), [np.nan, 0.75, np.nan])
     np.testing.assert_allclose(shape.distances(start, np.array([1, -1, 1])), [0.25, np.nan, np.nan])
-
-
-def test_an_oblique_plane_is_met_where_it_lies():
     shape = PlaneWall(np.array([[1.0, 2.0, -1.0]]), np.array([2.0]))
     assert shape.distances(np.zeros((1, 3)), np.array([1, 1, 0])) == pytest.approx([2 / 3])
 

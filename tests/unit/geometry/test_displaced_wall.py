@@ -1,6 +1,5 @@
 """Walls that are moved by a distance and by a random field."""
 
-import meshio
 import numpy as np
 import pytest
 
@@ -8,36 +7,21 @@ from muphy_lb.geometry.displaced_wall import WallDisplacement
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.load import load_voxels, load_with_notes
 from muphy_lb.geometry.voxels import FLUID
+from tests.unit.geometry import surfaces
+from tests.unit.geometry.test_surface import write_stl
 
 RADIUS, LENGTH, SPACING = 5.0, 20.0, 0.5
 
 
 @pytest.fixture(scope="module")
 def tube(tmp_path_factory):
-    """A closed tube of 5 mm radius along x, as a file."""
-    n, along = 96, np.linspace(0.0, LENGTH, 9)
-    angle = np.linspace(0.0, 2.0 * np.pi, n, endpoint=False)
-    rings = [np.stack([np.full(n, x), RADIUS * np.cos(angle), RADIUS * np.sin(angle)], axis=1) for x in along]
-    points = np.concatenate([*rings, [[0.0, 0.0, 0.0], [LENGTH, 0.0, 0.0]]])
-    here, there = np.arange(n), np.roll(np.arange(n), -1)
-    sides = [
-        part
-        for k in range(len(along) - 1)
-        for part in (
-            (k * n + here, k * n + there, (k + 1) * n + there),
-            (k * n + here, (k + 1) * n + there, (k + 1) * n + here),
-        )
-    ]
-    last = (len(along) - 1) * n
-    ends = [(np.full(n, len(points) - 2), there, here), (np.full(n, len(points) - 1), last + here, last + there)]
-    path = tmp_path_factory.mktemp("tube") / "tube.stl"
-    meshio.Mesh(points, [("triangle", np.concatenate([np.stack(part, axis=1) for part in sides + ends]))]).write(path)
-    return path
+    """A closed tube of 5 mm radius along z, as a file."""
+    return write_stl(tmp_path_factory.mktemp("tube") / "tube.stl", surfaces.tube(RADIUS, LENGTH, n_sides=96))
 
 
 def area_mm2(voxels) -> float:
     """Area of the section in the middle [mm2]."""
-    return float((voxels.flags[:, :, voxels.shape[2] // 2] == FLUID).sum()) * SPACING**2
+    return float((voxels.flags[voxels.shape[0] // 2] == FLUID).sum()) * SPACING**2
 
 
 @pytest.mark.parametrize("moved_mm", [-1.2, 0.3, 1.7])
@@ -47,7 +31,7 @@ def test_the_wall_of_a_surface_moves_by_the_distance(tube, moved_mm):
         load_voxels(tube, unit="mm", spacing_m=SPACING * 1e-3, wall_moved_m=d * 1e-3) for d in (0.0, moved_mm)
     )
     assert np.sqrt(area_mm2(moved) / np.pi) == pytest.approx(RADIUS + moved_mm, abs=0.1 * SPACING)
-    lengths = [np.any(voxels.flags == FLUID, axis=(0, 1)).sum() for voxels in (still, moved)]
+    lengths = [np.any(voxels.flags == FLUID, axis=(1, 2)).sum() for voxels in (still, moved)]
     assert lengths[0] == lengths[1] == round(LENGTH / SPACING)
 
 

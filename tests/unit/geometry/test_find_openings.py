@@ -98,11 +98,13 @@ def test_found_openings_cut_all_links_through_the_ends(ends):
     assert areas == pytest.approx([POLYGON, POLYGON], rel=0.03)
 
 
-def test_fluid_at_faces_of_an_image_is_found():
+def test_fluid_at_faces_of_an_image_is_found_and_can_be_carved():
     found = openings_of_voxels(image(ROW))
     assert [item.opening.centre_m for item in found] == [(0.75, 4.25, 5.25), (7.75, 4.25, 5.25)]
     assert [item.opening.normal for item in found] == [(1.0, 0.0, 0.0), (-1.0, 0.0, 0.0)]
     assert [item.area_m2 for item in found] == [2.0, 2.0]
+    carved = carve(image(ROW), [item.opening for item in found])
+    assert [item.area_m2 for item in openings_of_voxels(carved)] == pytest.approx([2.0, 2.0])
 
 
 def test_two_vessels_at_one_face_are_two_openings():
@@ -172,12 +174,6 @@ def test_a_layer_of_two_dimensions_opens_at_its_edges_only():
     assert [item.opening.normal for item in openings_of_voxels(flat)] == [(1.0, 0.0, 0.0), (-1.0, 0.0, 0.0)]
 
 
-def test_found_faces_of_an_image_can_be_carved():
-    found = openings_of_voxels(image(ROW))
-    carved = carve(image(ROW), [item.opening for item in found])
-    assert [item.area_m2 for item in openings_of_voxels(carved)] == pytest.approx([2.0, 2.0])
-
-
 def test_openings_of_the_input_keep_their_names_and_places():
     voxels = build_shape("branching_vessel", spacing_m=3e-4, parent_radius_m=3e-3)
     found = openings_of_voxels(voxels)
@@ -186,15 +182,11 @@ def test_openings_of_the_input_keep_their_names_and_places():
     assert found[0].equivalent_radius_m == pytest.approx(3e-3, rel=0.02)
 
 
-def test_the_toml_makes_openings_of_a_case():
-    tables = tomllib.loads(openings_toml(found_in(rotated(tube())[0])))["openings"]
-    sections = [OpeningSection.model_validate(table) for table in tables]
-    assert [(s.name, s.kind) for s in sections] == [("inlet", "inlet"), ("outlet_1", "outlet")]
-
-
-def test_the_toml_can_be_read_back(tmp_path):
+def test_the_toml_makes_openings_of_a_case_and_can_be_read_back(tmp_path):
     found = found_in(rotated(tube())[0])
     (tmp_path / "o.toml").write_text(openings_toml(found))
+    sections = map(OpeningSection.model_validate, tomllib.loads(openings_toml(found))["openings"])
+    assert [(s.name, s.kind) for s in sections] == [("inlet", "inlet"), ("outlet_1", "outlet")]
     for read, item in zip(read_openings(tmp_path / "o.toml"), found, strict=True):
         np.testing.assert_allclose(read.centre_m, item.opening.centre_m, atol=1e-8)
         np.testing.assert_allclose(read.normal, item.opening.normal, atol=1e-8)

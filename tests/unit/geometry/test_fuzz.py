@@ -54,11 +54,8 @@ def test_damages_of_a_seed_are_always_the_same(tmp_path):
     assert contents[0] == contents[1] != contents[2]
 
 
-def test_a_message_that_names_the_file_is_a_good_end():
+def test_a_message_that_names_the_file_is_a_good_end_and_reading_only_where_the_damage_is_harmless():
     assert judge(with_name("truncated to 60 %"), REFUSAL) == REFUSED
-
-
-def test_reading_is_a_good_end_only_where_the_damage_is_harmless():
     assert judge(with_name("truncated to 60 %"), READING) == "SWALLOWED"
     assert judge(with_name("3 bits flipped"), READING) == READ
 

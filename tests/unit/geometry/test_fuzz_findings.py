@@ -36,13 +36,6 @@ def test_a_page_that_a_folder_lacks_is_told(tmp_path, numbers, n_notes):
     assert len(notes) == n_notes and all("from page3.tif to page5.tif by 2" in note for note in notes)
 
 
-def test_negative_counts_of_an_npy_are_refused(tmp_path):
-    np.save(tmp_path / "image.npy", np.ones((6, 8, 10), np.uint8))
-    content = (tmp_path / "image.npy").read_bytes()
-    (tmp_path / "image.npy").write_bytes(content.replace(b"(6, 8, 10), }", b"(-6, 8, 9), }"))
-    refused(r"image.npy: its header says shape \(-6, 8, 9\)", tmp_path / "image.npy")
-
-
 def test_a_ply_header_without_an_end_is_not_searched_for_ever(tmp_path):
     (tmp_path / "box.ply").write_text("ply\nformat ascii 1.0\n")
     refused("box.ply: it has no line end_header", tmp_path / "box.ply", unit="m", spacing_m=1)

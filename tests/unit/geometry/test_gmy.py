@@ -70,14 +70,10 @@ def real(request, data_dir):
     return name, spacing_m, data_dir / name, read_gmy(data_dir / name, spacing_m)
 
 
-def test_fluid_sites_become_fluid_voxels_x_slowest_in_the_file(path):
+def test_fluid_sites_become_fluid_voxels_x_slowest_in_the_file_and_openings_lie_where_links_lead(path):
     flags = read_gmy(path, 1.0).flags
     assert flags.shape == (3 * EDGE + 2, EDGE + 2, EDGE + 2)
     assert np.array_equal(np.argwhere(flags == FLUID), list(product(range(1, 9), (2, 3), (2, 3))))
-
-
-def test_opening_voxels_lie_where_their_links_lead(path):
-    flags = read_gmy(path, 1.0).flags
     assert np.all(flags[0, 2:4, 2:4] == opening_flag(0)) and np.all(flags[9, 2:4, 2:4] == opening_flag(1))
     assert np.count_nonzero(flags >= opening_flag(0)) == 8
 

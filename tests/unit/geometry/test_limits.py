@@ -14,7 +14,7 @@ from muphy_lb.geometry import limits
 from muphy_lb.geometry.__main__ import main
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.gmy import read_gmy
-from muphy_lb.geometry.limits import ask_for, free_bytes, inflate, regular_file
+from muphy_lb.geometry.limits import ask_for, free_bytes, regular_file
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import SHAPES, build_shape
@@ -147,13 +147,6 @@ def test_blocks_of_a_gmy_without_sites_have_to_fit_into_memory(tmp_path):
 # Inflation.
 
 
-def test_no_more_is_inflated_than_a_block_is_to_hold():
-    packed = zlib.compress(bytes(2**26))
-    with pytest.raises(GeometryError, match="a block is to inflate to 960 bytes but holds more"):
-        inflate("image.vti", packed, 960)
-    assert inflate("image.vti", zlib.compress(b"whole"), 5) == b"whole"
-
-
 def test_an_array_of_vtk_inflates_to_no_more_than_its_extent_needs(tmp_path):
     packed = zlib.compress(bytes(2**26))
     data = base64.b64encode(struct.pack("<4I", 1, 960, 0, len(packed))) + base64.b64encode(packed)
@@ -208,11 +201,12 @@ def test_patterns_of_file_names_have_one_number_of_sane_width(tmp_path, pattern)
     refused("a pattern looks like", tmp_path / "image.mhd")
 
 
-def test_counts_of_a_header_are_no_truth_values(tmp_path):
+@pytest.mark.parametrize("counts", ["(True, 48,10), }", "(-6, 8, 9), }   "])
+def test_counts_of_a_header_are_no_truth_values_and_not_negative(tmp_path, counts):
     np.save(tmp_path / "image.npy", IMAGE)
-    content = (tmp_path / "image.npy").read_bytes().replace(b"(6, 8, 10), }   ", b"(True, 48,10), }")
+    content = (tmp_path / "image.npy").read_bytes().replace(b"(6, 8, 10), }   ", counts.encode())
     (tmp_path / "image.npy").write_bytes(content)
-    refused("its header says shape", tmp_path / "image.npy")
+    refused("image.npy: its header says shape", tmp_path / "image.npy")
 
 
 def test_a_link_that_is_cut_nowhere_is_refused(tmp_path):

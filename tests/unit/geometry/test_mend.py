@@ -90,17 +90,11 @@ def test_a_triangle_without_area_that_a_surface_needs_to_be_closed_is_kept():
 def test_a_small_hole_is_closed_and_reported_with_its_position():
     surface = sphere(1.0, 3)
     mended = mend(without(surface, [7]))
-    assert diagnose(mended.surface).is_closed
+    found = diagnose(mended.surface)
+    assert found.is_closed and found.volume_m3 == pytest.approx(diagnose(surface).volume_m3, rel=1e-3)
     assert mended.ends == ()
     centre = ", ".join(f"{c:.6g}" for c in surface.points[surface.triangles[7]].mean(axis=0))
     assert mended.notes == (f"1 small hole closed, at ({centre})",)
-
-
-def test_volume_of_a_mended_sphere_is_that_before_the_damage():
-    surface = sphere(1.0, 3)
-    assert diagnose(mend(without(surface, [7, 100])).surface).volume_m3 == pytest.approx(
-        diagnose(surface).volume_m3, rel=2e-3
-    )
 
 
 @pytest.mark.parametrize("ends", [("open", "flat"), ("open", "open")])

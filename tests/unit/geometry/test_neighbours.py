@@ -103,64 +103,37 @@ def test_long_links_lead_where_the_image_says(voxels):
     assert np.array_equal(found[~lost], expected[~lost])
 
 
-def test_links_of_sparse_rows_lead_where_the_image_says():
+def test_links_of_sparse_rows_and_of_a_large_image_lead_where_the_image_says():
     """Gaps between the nodes of a row that are shorter and longer than those the search looks over."""
     flags = (np.random.default_rng(0).random((3, 4, 3000)) < 0.04).astype(FLAG_DTYPE)
-    voxels = Voxels(flags, periodic=(True, True, False))
-    nodes = build_nodes(voxels)
-    assert np.array_equal(neighbour_table(nodes, ALL_VECTORS), by_definition(voxels, nodes, ALL_VECTORS))
-
-
-def test_links_of_a_large_image_lead_where_the_image_says():
-    voxels = porous()
-    nodes = build_nodes(voxels)
-    vectors = ALL_VECTORS[::5]
-    assert nodes.n_nodes > 2 * 4096
-    assert np.array_equal(neighbour_table(nodes, vectors), by_definition(voxels, nodes, vectors))
-
-
-@QUICK
-@given(images())
-def test_the_neighbour_of_a_neighbour_is_oneself(voxels):
-    nodes = build_nodes(voxels)
-    there, back = neighbour_table(nodes, ALL_VECTORS), neighbour_table(nodes, -ALL_VECTORS)
-    for q in range(len(ALL_VECTORS)):
-        start = np.flatnonzero(there[q] >= 0)
-        assert np.array_equal(back[q, there[q, start]], start)
+    sparse, large = Voxels(flags, periodic=(True, True, False)), porous()
+    assert large.n_fluid > 2 * 4096
+    for voxels, vectors in ((sparse, ALL_VECTORS), (large, ALL_VECTORS[::5])):
+        nodes = build_nodes(voxels)
+        assert np.array_equal(neighbour_table(nodes, vectors), by_definition(voxels, nodes, vectors))
 
 
 @QUICK
 @given(images(), st.data())
-def test_a_subset_is_the_columns_of_the_whole(voxels, data):
+def test_a_subset_and_a_slice_are_the_columns_of_the_whole(voxels, data):
     nodes = build_nodes(voxels)
+    whole = neighbour_table(nodes, ALL_VECTORS)
     subset = np.array(data.draw(st.lists(st.integers(0, nodes.n_nodes - 1), max_size=9)), dtype=np.int64)
-    assert np.array_equal(neighbour_table(nodes, ALL_VECTORS, subset), neighbour_table(nodes, ALL_VECTORS)[:, subset])
-
-
-@QUICK
-@given(images(), st.data())
-def test_a_slice_is_the_columns_of_the_whole(voxels, data):
-    nodes = build_nodes(voxels)
+    assert np.array_equal(neighbour_table(nodes, ALL_VECTORS, subset), whole[:, subset])
     part = data.draw(st.slices(nodes.n_nodes))
-    found = NeighbourSearch(nodes).table(ALL_VECTORS, part)
-    assert np.array_equal(found, neighbour_table(nodes, ALL_VECTORS)[:, part])
+    assert np.array_equal(NeighbourSearch(nodes).table(ALL_VECTORS, part), whole[:, part])
 
 
-def test_a_shuffled_subset_of_many_nodes_is_the_columns_of_the_whole():
+def test_a_shuffled_subset_of_many_nodes_and_parts_written_to_columns_are_those_of_the_whole():
     nodes = build_nodes(porous())
+    search, whole = NeighbourSearch(nodes), neighbour_table(nodes, ALL_VECTORS)
     subset = np.random.default_rng(1).permutation(nodes.n_nodes)
-    found = NeighbourSearch(nodes).table(ALL_VECTORS, subset)
-    assert np.array_equal(found, neighbour_table(nodes, ALL_VECTORS)[:, subset])
-
-
-def test_parts_written_to_columns_make_the_whole():
-    nodes = build_nodes(porous())
-    search, whole = NeighbourSearch(nodes), np.zeros((len(ALL_VECTORS), nodes.n_nodes + 5), dtype=np.int32)
+    assert np.array_equal(search.table(ALL_VECTORS, subset), whole[:, subset])
+    found = np.zeros((len(ALL_VECTORS), nodes.n_nodes + 5), dtype=np.int32)
     for first in range(0, nodes.n_nodes, 1000):
         part = slice(first, min(first + 1000, nodes.n_nodes))
-        search.table(ALL_VECTORS, part, whole[:, part])
-    assert np.array_equal(whole[:, : nodes.n_nodes], neighbour_table(nodes, ALL_VECTORS))
-    assert not whole[:, nodes.n_nodes :].any()
+        search.table(ALL_VECTORS, part, found[:, part])
+    assert np.array_equal(found[:, : nodes.n_nodes], whole) and not found[:, nodes.n_nodes :].any()
 
 
 def test_an_array_of_another_shape_is_refused():
@@ -173,26 +146,6 @@ def test_no_vectors_and_no_nodes_give_empty_tables():
     nodes = build_nodes(porous((2, 3, 4)))
     assert neighbour_table(nodes, []).shape == (0, nodes.n_nodes)
     assert neighbour_table(nodes, ALL_VECTORS, []).shape == (len(ALL_VECTORS), 0)
-
-
-@QUICK
-@given(images())
-def test_the_rest_vector_leads_to_oneself(voxels):
-    nodes = build_nodes(voxels)
-    assert np.array_equal(neighbour_table(nodes, [(0, 0, 0)])[0], np.arange(nodes.n_nodes))
-
-
-@QUICK
-@given(images())
-def test_a_link_into_an_opening_starts_in_a_group_of_openings(voxels):
-    nodes = build_nodes(voxels)
-    table = neighbour_table(nodes, ALL_VECTORS)
-    plain = table[:, : nodes.group_start[1]]
-    assert not ((plain <= FIRST_OPENING_LINK) & (plain > FIRST_WALL_LINK)).any()
-
-
-def test_node_numbers_are_narrow():
-    assert neighbour_table(build_nodes(porous((2, 3, 4))), ALL_VECTORS).dtype == np.int32
 
 
 @pytest.mark.parametrize(("n_nodes", "dtype"), [(2**31 - 1, np.int32), (2**31, np.int64)])

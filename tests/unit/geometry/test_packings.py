@@ -7,7 +7,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.implicit import FirstWall, RoundWall
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.porous.pores import find_pores
-from muphy_lb.geometry.shapes.benchmark_shapes import SITES, cylinder_array, sphere_array
+from muphy_lb.geometry.shapes.benchmark_shapes import cylinder_array, sphere_array
 from muphy_lb.geometry.shapes.catalogue import branching_vessel, stenosis
 from muphy_lb.geometry.shapes.packings import (
     blurred_noise,
@@ -32,19 +32,15 @@ def gap(a, b, size):
 
 
 @pytest.mark.parametrize("make", SEEDED.values(), ids=SEEDED)
-def test_equal_seeds_make_equal_images_and_others_do_not(make):
-    np.testing.assert_array_equal(make(3).flags, make(3).flags)
+def test_other_seeds_make_other_images(make):
     assert np.any(make(3).flags != make(4).flags)
 
 
 @pytest.mark.parametrize("porosity", [0.4, 0.55, 0.9])
-def test_random_spheres_have_the_porosity_that_is_asked_for_to_one_voxel(porosity):
-    assert abs(random_spheres(size=40, radius=5.0, porosity=porosity).n_fluid - porosity * 40**3) <= 1.0
-
-
-@pytest.mark.parametrize("porosity", [0.15, 0.4, 1.0])
-def test_blurred_noise_has_the_porosity_that_is_asked_for_to_one_voxel(porosity):
-    assert abs(blurred_noise((20, 24, 28), grain=2.0, porosity=porosity).n_fluid - porosity * 13440) <= 1.0
+@pytest.mark.parametrize("make", [random_spheres, blurred_noise])
+def test_an_image_has_the_porosity_that_is_asked_for_to_one_voxel(make, porosity):
+    voxels = make(porosity=porosity)
+    assert abs(voxels.n_fluid - porosity * voxels.flags.size) <= 1.0
 
 
 def test_random_spheres_do_not_overlap():
@@ -76,11 +72,6 @@ def test_spheres_that_cannot_find_room_are_refused():
         random_spheres(porosity=0.3)
     with pytest.raises(GeometryError, match="take a radius of at most 8"):
         random_spheres(size=32, radius=9.0)
-
-
-@pytest.mark.parametrize("lattice", SITES)
-def test_a_cubic_pack_has_the_porosity_of_its_solid_fraction(lattice):
-    assert sphere_array(64, lattice, 0.4).n_fluid / 64**3 == pytest.approx(0.6, abs=2e-3)
 
 
 def test_a_cubic_pack_may_overlap_when_its_radius_is_given():
@@ -144,11 +135,13 @@ def test_lists_of_spheres_are_read_with_radii_without_numbered_and_with_headings
         ("0 0 0 1\na b c\n", "could not convert"),
         ("0 0 0\n", "no radii; give radius"),
         ("0 0 0 -1\n", "a radius is -1"),
+        (None, "cannot read .*No such file"),
     ],
     ids=repr,
 )
-def test_a_broken_list_of_spheres_is_told(tmp_path, text, words):
-    (tmp_path / "pack.xyz").write_text(text)
+def test_a_broken_or_missing_list_of_spheres_is_told(tmp_path, text, words):
+    if text is not None:
+        (tmp_path / "pack.xyz").write_text(text)
     with pytest.raises(GeometryError, match=words):
         read_spheres(tmp_path / "pack.xyz")
 
@@ -207,11 +200,6 @@ def test_walls_of_spheres_of_any_number_of_sizes_are_known(tmp_path):
     found, expected = (wall.distances(start[outside], vector) for wall in (voxels.wall_shape, each))
     np.testing.assert_allclose(found, expected, atol=1e-12)
     assert 10 < np.isfinite(found).sum() < found.size
-
-
-def test_a_missing_list_of_spheres_is_told(tmp_path):
-    with pytest.raises(GeometryError, match="cannot read .*No such file"):
-        read_spheres(tmp_path / "none.xyz")
 
 
 def test_a_listed_sphere_has_its_volume_and_place(tmp_path):

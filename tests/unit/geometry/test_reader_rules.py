@@ -16,21 +16,18 @@ def fluid_of(rule, values=LINE):
     return np.flatnonzero(rule.voxels(values, 1.0).flags == FLUID).tolist()
 
 
-def test_several_values_can_be_fluid():
-    assert fluid_of(ImageRule(fluid_value=(1, 4))) == [1, 4]
-
-
-def test_fluid_above_takes_the_threshold_itself():
-    assert fluid_of(ImageRule(fluid_above=4)) == [4, 5]
-
-
-def test_above_and_below_one_threshold_share_all_voxels():
-    both = fluid_of(ImageRule(fluid_above=3)) + fluid_of(ImageRule(fluid_below=3))
-    assert sorted(both) == list(range(6))
-
-
-def test_two_thresholds_are_a_half_open_range():
-    assert fluid_of(ImageRule(fluid_above=2, fluid_below=4)) == [2, 3]
+@pytest.mark.parametrize(
+    ("rule", "fluid"),
+    [
+        ({"fluid_value": (1, 4)}, [1, 4]),
+        ({"fluid_above": 4}, [4, 5]),
+        ({"fluid_below": 4}, [0, 1, 2, 3]),
+        ({"fluid_above": 2, "fluid_below": 4}, [2, 3]),
+    ],
+    ids=str,
+)
+def test_several_values_or_a_half_open_range_can_be_fluid(rule, fluid):
+    assert fluid_of(ImageRule(**rule)) == fluid
 
 
 @pytest.mark.parametrize(
@@ -131,14 +128,11 @@ def test_labels_are_resampled_to_the_nearest():
     assert voxels.flags[:, 0, 0].tolist() == [SOLID] * 3 + [FLUID] * 3
 
 
-def test_cubes_fill_the_box_of_the_image():
-    voxels = ImageRule().segment(Image(np.ones((2, 3, 4), np.uint8), (1.0, 1.0, 3.0), (10.0, 20.0, 30.0))).voxels
+def test_cubes_fill_the_box_of_the_image_and_resampling_is_stated():
+    noted = ImageRule().segment(Image(np.ones((2, 3, 4), np.uint8), (1.0, 1.0, 3.0), (10.0, 20.0, 30.0)))
+    voxels = noted.voxels
     assert (voxels.shape, voxels.spacing_m) == ((6, 3, 4), 1.0)
     assert voxels.origin_m == pytest.approx((10.0, 20.0, 29.0))
-
-
-def test_resampling_is_stated():
-    noted = ImageRule().segment(Image(np.ones((2, 3, 4), np.uint8), (1.0, 1.0, 3.0)))
     assert noted.notes == ("resampled: 4 x 3 x 2 voxels of 1 x 1 x 3 m to 4 x 3 x 6 cubes of 1 m (nearest)",)
 
 

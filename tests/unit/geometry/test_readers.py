@@ -67,25 +67,13 @@ def raw(tmp_path):
     return path
 
 
-def test_fluid_value_selects_exactly_its_voxels(npy):
-    flags = read_npy(npy, ImageRule(fluid_value=2)).flags
-    np.testing.assert_array_equal(flags == FLUID, IMAGE == 2)
+def test_fluid_value_selects_exactly_its_voxels_and_others_become_solid(npy):
+    np.testing.assert_array_equal(read_npy(npy, ImageRule(fluid_value=2)).flags, np.where(IMAGE == 2, FLUID, SOLID))
 
 
-def test_other_values_become_solid(npy):
-    flags = read_npy(npy, ImageRule(fluid_value=2)).flags
-    assert np.all(flags[IMAGE != 2] == SOLID)
-
-
-def test_value_one_is_fluid_by_default(npy):
+def test_one_or_true_is_fluid_by_default_and_values_can_be_flags_already(npy, tmp_path):
     assert read_npy(npy).n_fluid == np.count_nonzero(IMAGE == 1)
-
-
-def test_boolean_images_are_fluid_where_true(tmp_path):
     assert read_npy(save_npy(tmp_path / "b.npy", IMAGE > 0)).n_fluid == np.count_nonzero(IMAGE)
-
-
-def test_values_can_be_flags_already(npy):
     np.testing.assert_array_equal(read_npy(npy, ImageRule(fluid_value=None)).flags, IMAGE)
 
 
@@ -142,11 +130,6 @@ def test_other_dimensions_are_refused(tmp_path, shape):
 def test_place_and_periodicity_come_from_the_rule(npy):
     voxels = read_npy(npy, ImageRule(spacing_m=1e-4, origin_m=(1, 2, 3), periodic="xz"))
     assert (voxels.spacing_m, voxels.origin_m, voxels.periodic) == (1e-4, (1.0, 2.0, 3.0), (True, False, True))
-
-
-def test_a_missing_file_is_one_clear_error(tmp_path):
-    with pytest.raises(GeometryError, match=r"cannot read .*nothing.npy.*No such file"):
-        read_npy(tmp_path / "nothing.npy")
 
 
 def test_a_truncated_npy_is_refused(npy):
@@ -208,32 +191,29 @@ def test_metaimage_place_is_converted_to_metres(tmp_path):
     assert (voxels.spacing_m, voxels.origin_m) == (0.5e-3, (1e-3, 2e-3, 3e-3))
 
 
-def test_metaimage_axes_that_are_reversed_are_turned_around(tmp_path):
-    extra = "TransformMatrix = -1 0 0 0 1 0 0 0 1\nOffset = 10 0 0\n"
+@pytest.mark.parametrize(
+    ("extra", "flags", "origin_m"),
+    [
+        ("TransformMatrix = -1 0 0 0 1 0 0 0 1\nOffset = 10 0 0\n", IMAGE[:, :, ::-1], (7, 0, 0)),
+        (
+            "TransformMatrix = 0 1 0 1 0 0 0 0 1\nElementSpacing = 2 2 2\nOffset = 10 20 30\n",
+            IMAGE.transpose(0, 2, 1),
+            (10, 20, 30),
+        ),
+    ],
+    ids=["reversed", "exchanged"],
+)
+def test_metaimage_axes_are_put_in_order(tmp_path, extra, flags, origin_m):
     voxels = read_metaimage(write_mha(tmp_path / "image.mha", IMAGE, extra), ImageRule(fluid_value=None), "m")
-    np.testing.assert_array_equal(voxels.flags, IMAGE[:, :, ::-1])
-    assert voxels.origin_m == (7.0, 0.0, 0.0)
+    np.testing.assert_array_equal(voxels.flags, flags)
+    assert voxels.origin_m == origin_m
 
 
-def test_metaimage_axes_that_are_exchanged_are_put_in_order(tmp_path):
-    extra = "TransformMatrix = 0 1 0 1 0 0 0 0 1\nElementSpacing = 2 2 2\nOffset = 10 20 30\n"
-    voxels = read_metaimage(write_mha(tmp_path / "image.mha", IMAGE, extra), ImageRule(fluid_value=None), "m")
-    np.testing.assert_array_equal(voxels.flags, IMAGE.transpose(0, 2, 1))
-    assert voxels.origin_m == (10.0, 20.0, 30.0)
-
-
-OBLIQUE = "TransformMatrix = 0.8 0.6 0 -0.6 0.8 0 0 0 1\n"
-
-
-def test_oblique_metaimages_are_refused_with_the_remedy(tmp_path):
+def test_oblique_metaimages_are_refused_with_the_remedy_to_keep_their_own_axes(tmp_path):
+    path = write_mha(tmp_path / "image.mha", IMAGE, "TransformMatrix = 0.8 0.6 0 -0.6 0.8 0 0 0 1\n")
     with pytest.raises(GeometryError, match="rotates the axes .*give frame = 'image'"):
-        read_metaimage(write_mha(tmp_path / "image.mha", IMAGE, OBLIQUE))
-
-
-def test_oblique_metaimages_can_keep_their_own_axes(tmp_path):
-    voxels = load_voxels(
-        write_mha(tmp_path / "image.mha", IMAGE, OBLIQUE), frame="image", fluid_value=None, spacing_m=1.0
-    )
+        read_metaimage(path)
+    voxels = load_voxels(path, frame="image", fluid_value=None, spacing_m=1.0)
     np.testing.assert_array_equal(voxels.flags, IMAGE)
 
 
@@ -277,10 +257,6 @@ def test_broken_metaimage_headers_name_the_entry(tmp_path, line, replacement, te
     path.write_bytes(path.read_bytes().replace(line.encode(), replacement.encode()))
     with pytest.raises(GeometryError, match=text):
         read_metaimage(path)
-
-
-def test_load_dispatches_by_ending(raw):
-    assert load_voxels(raw, shape_zyx=(2, 3, 4), dtype="uint8", header_bytes=4, spacing_m=1.0).shape == (2, 3, 4)
 
 
 def test_a_raw_file_without_a_header_needs_no_length_of_it(raw, tmp_path):

@@ -57,13 +57,10 @@ def test_large_images_stay_mapped_when_openings_are_carved(labels, small_slabs):
     assert isinstance(carved.flags, np.memmap) and (carved.flags == FIRST_OPENING).any()
 
 
-def test_raw_images_are_mapped(raw):
-    assert isinstance(read_raw(raw, *LAYOUT).values, np.memmap)
-
-
-def test_values_that_are_flags_stay_mapped(raw):
-    flags = ImageRule(fluid_value=None, spacing_m=1.0).segment(read_raw(raw, SHAPE, "uint8", 0))
-    assert isinstance(flags.voxels.flags, np.memmap)
+def test_raw_images_are_mapped_and_values_that_are_flags_stay_so(raw):
+    image = read_raw(raw, *LAYOUT)
+    flags = ImageRule(fluid_value=None, spacing_m=1.0).segment(image).voxels.flags
+    assert isinstance(image.values, np.memmap) and isinstance(flags, np.memmap)
 
 
 @pytest.fixture

@@ -29,10 +29,6 @@ def test_points_and_triangles_survive_every_storage(tmp_path, storage):
     np.testing.assert_array_equal(triangles, FACES)
 
 
-def test_polygons_are_cut_into_triangles(tmp_path):
-    assert volume_m3(write_vtp(tmp_path / "box.vtp", POINTS, QUADS)) == pytest.approx(6.0)
-
-
 def test_triangles_and_quads_may_be_mixed(tmp_path):
     mixed = [*QUADS[:5], [1, 3, 7], [1, 7, 5]]
     assert volume_m3(write_vtp(tmp_path / "box.vtp", POINTS, mixed)) == pytest.approx(6.0)
@@ -49,12 +45,9 @@ def test_pieces_are_put_together(tmp_path):
     assert report.is_closed and report.n_parts == 2
 
 
-def test_lengths_are_in_the_unit_given(tmp_path):
-    assert volume_m3(write_vtp(tmp_path / "box.vtp", POINTS, QUADS), "mm") == pytest.approx(6e-9)
-
-
-def test_vtp_surfaces_are_an_input(tmp_path):
+def test_vtp_surfaces_are_an_input_of_lengths_in_the_unit_given(tmp_path):
     path = write_vtp(tmp_path / "box.vtp", POINTS, QUADS, storage="appended zlib")
+    assert volume_m3(path, "mm") == pytest.approx(6e-9)
     assert load_voxels(path, unit="m", spacing_m=0.25).n_fluid == 6 * 4**3
 
 

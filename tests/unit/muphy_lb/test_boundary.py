@@ -45,14 +45,7 @@ def test_values_rise_from_rest_as_half_a_cosine_wave():
     rows, until = schedule(ramp_steps=10).rows(0)
     expected = 0.5 - 0.5 * np.cos(np.pi * np.arange(1, 11) / 10)
     assert np.abs(rows[:, :4] - expected[:, None] * VALUES).max() < 1e-15 and until == np.inf
-
-
-def test_the_ramp_ends_at_the_full_values():
-    assert schedule(ramp_steps=10).rows(0)[0][-1].tolist() == [*VALUES, *FORCE]
-
-
-def test_a_ramp_does_not_touch_the_body_force():
-    assert (schedule(ramp_steps=10).rows(0)[0][:, 4:] == FORCE).all()
+    assert (rows[:, 4:] == FORCE).all()
 
 
 def test_after_the_ramp_one_row_is_enough():
@@ -269,9 +262,6 @@ BAD_TABLES = {
     "headings only": ("t,f\n", "has 0 rows"),
     "words": ("t,f\n0,1\n1,two\n", "cannot read"),
     "three columns": ("t,f,g\n0,1,1\n1,1,1\n", "has 2 rows of 3 columns; it must have two columns of finite numbers"),
-    "ragged": ("t,f\n0,1\n1\n", "cannot read"),
-    "not a number": ("t,f\n0,1\n1,nan\n", "two columns of finite numbers"),
-    "descending": ("t,f\n0,1\n2,1\n1,1\n", "the first one ascending"),
     "one row": ("t,f\n0,1\n", "has 1 rows"),
 }
 

@@ -54,19 +54,10 @@ def with_remedy(case, message):
     return case_from_dict(table)
 
 
-def test_relaxation_time_fixes_the_time_step():
+def test_relaxation_time_fixes_the_time_step_and_the_lattice_viscosity():
     numerics = resolve(make_case({"relaxation_time": 0.8}))
     assert numerics.units.time_step_s == pytest.approx(0.1 * SPACING_M**2 / VISCOSITY_M2_S, rel=EXACT)
-
-
-def test_time_step_fixes_the_relaxation_time():
-    numerics = resolve(make_case({"time_step_s": 1e-3}))
-    assert numerics.relaxation_time == pytest.approx(0.8, rel=EXACT)
-
-
-def test_lattice_velocity_fixes_the_time_step():
-    numerics = resolve(make_case({"lattice_velocity": 0.05}))
-    assert numerics.units.time_step_s == pytest.approx(0.05 * SPACING_M / SPEED_M_S, rel=EXACT)
+    assert numerics.viscosity_lattice == pytest.approx(0.3 * CS2, rel=EXACT)
 
 
 @given(st.floats(0.52, 2.0))
@@ -78,36 +69,28 @@ def test_three_ways_to_fix_the_time_step_agree(tau):
     assert (by_time.relaxation_time, by_velocity.relaxation_time) == pytest.approx((tau, tau), rel=EXACT)
 
 
-def test_lattice_viscosity_belongs_to_the_relaxation_time():
-    assert resolve(make_case()).viscosity_lattice == pytest.approx(0.3 * CS2, rel=EXACT)
-
-
 def test_mach_number_is_velocity_over_speed_of_sound():
     numerics = resolve(make_case({"lattice_velocity": 0.05}))
     assert numerics.mach == pytest.approx(0.05 * math.sqrt(3.0), rel=EXACT)
 
 
-def test_reynolds_number_uses_the_diameter_of_the_opening():
-    assert resolve(make_case()).reynolds == pytest.approx(SPEED_M_S * 2 * RADIUS_M / VISCOSITY_M2_S, rel=EXACT)
+@pytest.mark.parametrize(
+    ("lattice", "given", "length_m"),
+    [
+        (None, {}, 2 * RADIUS_M),
+        ({"name": "D2Q9", "relaxation_time": 0.8}, {}, 2 * RADIUS_M),
+        (None, {"opening_areas_m2": {"inlet": math.pi * (0.5 * RADIUS_M) ** 2}}, RADIUS_M),
+    ],
+    ids=["diameter", "width of the slit", "measured area"],
+)
+def test_reynolds_number_uses_the_diameter_of_the_opening(lattice, given, length_m):
+    found = resolve(make_case(lattice), **given).reynolds
+    assert found == pytest.approx(SPEED_M_S * length_m / VISCOSITY_M2_S, rel=EXACT)
 
 
-def test_measured_area_replaces_that_of_the_radius():
-    numerics = resolve(make_case(), opening_areas_m2={"inlet": math.pi * (0.5 * RADIUS_M) ** 2})
-    assert numerics.reynolds == pytest.approx(SPEED_M_S * RADIUS_M / VISCOSITY_M2_S, rel=EXACT)
-
-
-def test_reynolds_number_in_two_dimensions_uses_the_width_of_the_slit():
-    numerics = resolve(make_case({"name": "D2Q9", "relaxation_time": 0.8}))
-    assert numerics.reynolds == pytest.approx(SPEED_M_S * 2 * RADIUS_M / VISCOSITY_M2_S, rel=EXACT)
-
-
-def test_flow_rate_over_area_is_a_velocity():
-    flow = {"flow_rate_m3_s": -SPEED_M_S * math.pi * RADIUS_M**2}
-    assert resolve(make_case(inlet=flow)).reference_velocity_m_s == pytest.approx(SPEED_M_S, rel=EXACT)
-
-
-def test_mass_flow_over_density_and_area_is_a_velocity():
-    flow = {"mass_flow_kg_s": SPEED_M_S * 1000.0 * math.pi * RADIUS_M**2}
+@pytest.mark.parametrize(("key", "over_area"), [("flow_rate_m3_s", -SPEED_M_S), ("mass_flow_kg_s", 1000 * SPEED_M_S)])
+def test_flow_rate_over_area_is_a_velocity(key, over_area):
+    flow = {key: over_area * math.pi * RADIUS_M**2}
     assert resolve(make_case(inlet=flow)).reference_velocity_m_s == pytest.approx(SPEED_M_S, rel=EXACT)
 
 
@@ -157,14 +140,9 @@ def test_mach_number_and_density_see_the_largest_factor_of_a_table(tmp_path):
     assert resolve(make_case(outlet={"pressure_pa": pressure_pa}))
 
 
-def test_named_reference_velocity_is_used():
-    case = make_case({"relaxation_time": 0.8, "reference_velocity_m_s": 0.02})
-    assert resolve(case).reference_velocity_m_s == 0.02
-
-
-def test_mach_number_is_that_of_the_fastest_velocity():
-    case = make_case({"relaxation_time": 0.8, "reference_velocity_m_s": 0.001})
-    assert resolve(case).mach == resolve(make_case()).mach
+def test_a_named_reference_velocity_is_used_and_the_mach_number_is_that_of_the_fastest():
+    found = resolve(make_case({"relaxation_time": 0.8, "reference_velocity_m_s": 0.001}))
+    assert found.reference_velocity_m_s == 0.001 and found.mach == resolve(make_case()).mach
 
 
 def test_flow_without_a_velocity_has_no_mach_number():
@@ -176,12 +154,9 @@ def test_spacing_of_the_geometry_comes_first():
     assert resolve(make_case(), spacing_m=5e-5).units.spacing_m == 5e-5
 
 
-def test_physical_time_becomes_steps():
-    assert resolve(make_case({"time_step_s": 1e-3}, run={"time_s": 0.5})).steps == 500
-
-
-def test_shortest_run_is_one_step():
-    assert resolve(make_case({"time_step_s": 1e-3}, run={"time_s": 1e-9})).steps == 1
+@pytest.mark.parametrize(("time_s", "n_steps"), [(0.5, 500), (1e-9, 1)])
+def test_physical_time_becomes_steps_at_least_one(time_s, n_steps):
+    assert resolve(make_case({"time_step_s": 1e-3}, run={"time_s": time_s})).steps == n_steps
 
 
 def test_good_case_has_no_warnings():
@@ -255,11 +230,8 @@ def test_remedy_of_a_refusal_works(lattice, speed_m_s, max_mach):
     assert resolve(with_remedy(case, refusal(case))).mach <= max_mach
 
 
-def test_finer_voxels_are_suggested_where_no_time_step_can_do():
+def test_finer_voxels_are_suggested_where_no_time_step_can_do_alone():
     assert "geometry.spacing_m = " in refusal(make_case(inlet={"velocity_m_s": 5.0}))
-
-
-def test_finer_voxels_are_not_suggested_where_a_time_step_does():
     assert "geometry.spacing_m" not in refusal(make_case({"lattice_velocity": 0.5}))
 
 
@@ -335,9 +307,6 @@ def test_info_names_what_keeps_the_steps_from_being_as_fast_as_the_memory(monkey
     case = make_case({"relaxation_time": 0.8, "collision": "cumulant", "name": "D3Q27"}, compute={"backend": "cpu"})
     text = duration(case, 1000, 1000, 1, 100.0)
     assert "; collision = 'cumulant' may take several times as long; set-up" in text
-
-
-def test_info_tells_that_further_physics_take_their_time():
     case = make_case(dissipation={}, compute={"backend": "numpy"})
     assert "; [dissipation] may take several times as long; set-up" in duration(case, 10, 10, 1, 100.0)
 

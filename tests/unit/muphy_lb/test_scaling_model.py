@@ -36,11 +36,8 @@ def fitted(machine: Machine, loads=LOADS):
     return fit_machine([observed(machine, load) for load in loads])
 
 
-def test_without_a_halo_a_step_takes_the_time_of_its_nodes():
-    assert step_seconds(MACHINE, RankLoad(NODES)) == NODES * 5e-11
-
-
 def test_without_a_halo_gpus_share_a_step_ideally():
+    assert step_seconds(MACHINE, RankLoad(NODES)) == NODES * 5e-11
     machine, surface = Machine(s_per_node=5e-11), PartSurface(0.0, 0.0, 0.0)
     one = step_seconds(machine, RankLoad(NODES))
     for n_gpus in (2, 8, 4096):
@@ -53,13 +50,10 @@ def test_many_gpus_cannot_be_faster_than_the_latency_of_their_messages():
     assert step_seconds(machine, surface.load(NODES, 10**6, BYTES)) == pytest.approx(4e-6 + 2e-5 + 6 * 8e-6)
 
 
-def test_an_overlapped_halo_that_is_shorter_than_the_interior_costs_nothing():
+def test_a_halo_costs_nothing_behind_a_longer_interior_and_its_time_without_overlap():
     load = RankLoad(1e6, 1e4, 1e5, 1.0)
     quick = replace(MACHINE, s_per_byte=0.0, s_per_exchange=0.0)
     assert step_seconds(MACHINE, load) == step_seconds(quick, load)
-
-
-def test_without_overlap_halo_and_interior_add_up():
     halo = 2e-5 + 8e5 * 1e-11
     assert step_seconds(replace(MACHINE, overlaps=False), LOADS[2]) == pytest.approx(4e-6 + 1e6 * 5e-11 + halo)
 
@@ -94,12 +88,9 @@ def test_residuals_are_the_relative_errors_of_the_steps():
     assert fit.residuals == pytest.approx(expected) and fit.residuals[1] < -0.4
 
 
-def test_two_sizes_of_messages_tell_latency_from_bandwidth():
+def test_messages_of_two_sizes_tell_latency_from_bandwidth_and_one_gpu_tells_neither():
     machine = fitted(MACHINE, LOADS[:2]).machine
     assert (machine.s_per_exchange, machine.s_per_byte) == (pytest.approx(2e-5), pytest.approx(1e-11))
-
-
-def test_one_gpu_alone_says_nothing_about_messages():
     machine = fitted(MACHINE, LOADS[:1]).machine
     assert (machine.s_per_byte, machine.s_per_exchange, machine.s_overhead) == (0.0, 0.0, 0.0)
 
@@ -134,18 +125,9 @@ def test_a_surface_gives_back_the_load_that_it_was_found_from():
     )
 
 
-def test_a_gpu_cannot_have_more_edge_than_nodes_nor_more_neighbours_than_others():
+def test_loads_of_the_busiest_part_stay_within_their_bounds():
     load = PartSurface(30.0, 6.0, 26.0, is_bounded=False).load(64.0, 8, BYTES)
     assert (load.edge_nodes, load.messages) == (8.0, 7)
-
-
-def test_one_gpu_sends_nothing():
     assert PartSurface(30.0, 6.0, 26.0).load(NODES, 1, BYTES) == RankLoad(NODES)
-
-
-def test_without_a_cut_there_is_no_surface():
-    assert fit_surface([], is_bounded=True) is None
-
-
-def test_the_busiest_part_counts():
     assert PartSurface(0.0, 0.0, 0.0, imbalance=1.25).load(NODES, 4, BYTES).nodes == 1.25 * NODES / 4
+    assert fit_surface([], is_bounded=True) is None

@@ -163,10 +163,7 @@ def test_halves_of_a_periodic_box_exchange_two_faces():
     assert (found.neighbours, found.imbalance, found.method) == (1, 1.0, "hand")
 
 
-def test_a_geometry_is_cut_into_many_parts():
+def test_a_geometry_is_cut_into_many_parts_unless_it_is_tiny():
     nodes = build_nodes(build_shape("random_solid", shape_zyx=(24, 24, 24), porosity=1.0))
     assert [found.n_parts for found in partition_cuts(nodes, D3Q19)] == [8, 16, 64]
-
-
-def test_a_tiny_geometry_is_not_cut():
     assert partition_cuts(build_nodes(build_shape("random_solid", shape_zyx=(4, 4, 4), porosity=1.0)), D3Q19) == []

@@ -62,20 +62,13 @@ def test_a_second_run_on_the_card_times_nothing(clock):
     assert again.shape == FAST and again.timed == []
 
 
-def test_another_card_is_timed_anew(clock):
+def test_another_card_and_a_collision_with_a_field_behind_it_are_timed_by_themselves(clock):
     tuning.tune(StubEngine(clock))
-    other = StubEngine(clock)
-    other.backend.device = "another GPU"
-    tuning.tune(other)
-    assert other.timed == [SLOW, FAST]
-
-
-def test_a_collision_with_a_field_behind_it_is_timed_by_itself(clock):
-    tuning.tune(StubEngine(clock))
-    heated = StubEngine(clock)
-    heated.behind = SimpleNamespace(name="heat")
-    tuning.tune(heated)
-    assert heated.timed == [SLOW, FAST]
+    other, heated = StubEngine(clock), StubEngine(clock)
+    other.backend.device, heated.behind = "another GPU", SimpleNamespace(name="heat")
+    for engine in (other, heated):
+        tuning.tune(engine)
+        assert engine.timed == [SLOW, FAST]
 
 
 def test_a_remembered_shape_that_is_not_offered_any_more_is_timed_anew(clock):

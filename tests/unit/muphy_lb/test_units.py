@@ -20,12 +20,8 @@ def test_every_lattice_has_the_speed_of_sound_of_the_units(lattice):
     assert float(lattice.cs2) == CS2
 
 
-def test_relaxation_time_of_zero_viscosity_is_one_half():
-    assert relaxation_time(0.0, CS2) == 0.5
-
-
-def test_relaxation_time_one_is_viscosity_one_sixth():
-    assert viscosity(1.0, CS2) == pytest.approx(1.0 / 6.0, rel=EXACT)
+def test_relaxation_times_of_viscosities_of_zero_and_one_sixth():
+    assert relaxation_time(0.0, CS2) == 0.5 and viscosity(1.0, CS2) == pytest.approx(1.0 / 6.0, rel=EXACT)
 
 
 @given(st.floats(0.51, 10.0))
@@ -49,13 +45,10 @@ def test_one_lattice_unit_has_the_dimension_of_its_quantity(quantity, length_pow
     assert getattr(UNITS, f"{quantity}_to_lattice")(expected) == pytest.approx(1.0, rel=EXACT)
 
 
-def test_density_one_is_the_reference_pressure():
-    assert UNITS.density_to_pressure(1.0, CS2) == 0.0
-
-
 def test_pressure_is_density_times_squared_speed_of_sound():
     """p - p_ref = c_s^2 (rho - rho_ref), with c_s and rho in SI."""
     sound_m_s = math.sqrt(CS2) * UNITS.speed_m_s
+    assert UNITS.density_to_pressure(1.0, CS2) == 0.0
     assert UNITS.density_to_pressure(1.01, CS2) == pytest.approx(sound_m_s**2 * 0.01 * 1050.0, rel=1e-10)
 
 
@@ -70,11 +63,8 @@ def test_reynolds_number_is_the_same_in_both_systems(spacing_m, time_step_s, vel
     assert lattice == pytest.approx(velocity_m_s * 20.0 * spacing_m / 1e-6, rel=EXACT)
 
 
-def test_time_goes_to_the_nearest_whole_step():
+def test_time_goes_to_the_nearest_whole_step_and_steps_take_their_time():
     assert UNITS.time_to_steps(1.01e-3) == 20
-
-
-def test_steps_take_their_time():
     assert UNITS.steps_to_time(20) == pytest.approx(1e-3, rel=EXACT)
 
 

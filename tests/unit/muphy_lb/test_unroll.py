@@ -57,22 +57,11 @@ def test_an_unrolled_function_returns_the_same():
     assert unroll(plain)(f, np.float32(0.5)) == plain(f, np.float32(0.5))
 
 
-def test_no_loop_is_left():
-    assert not any(isinstance(node, ast.For) for node in tree_of(unroll(weighted_sum())))
-
-
-def test_terms_with_a_zero_constant_are_left_out():
-    assert "f[0]" not in unroll(weighted_sum()).__generated_source__
-
-
-def test_factors_of_one_are_left_out():
-    source = unroll(weighted_sum()).__generated_source__
+def test_zeros_and_factors_of_one_are_left_out_and_other_constants_are_names_of_the_same_type():
+    function, source = unroll(weighted_sum()), unroll(weighted_sum()).__generated_source__
+    assert not any(isinstance(node, ast.For) for node in tree_of(function)) and "f[0]" not in source
     assert "total += f[1]" in source and "total += -f[2]" in source
-
-
-def test_other_constants_become_names_of_the_same_type():
-    function = unroll(weighted_sum())
-    assert function.__globals__["signs_3"] is SIGNS[3] and "signs_3 * f[3]" in function.__generated_source__
+    assert function.__globals__["signs_3"] is SIGNS[3] and "signs_3 * f[3]" in source
 
 
 @pytest.mark.parametrize("expression", ["product", "difference", "reversed_difference", "quotient"])

@@ -60,15 +60,6 @@ def test_node_numbers_are_positions_in_the_voxel_list():
     assert graph.coordinates.tolist() == [[3, 2, 1], [0, 0, 0], [1, 1, 0]]
 
 
-def test_periodic_axis_of_one_voxel_makes_no_self_link():
-    assert graph_from_voxels(np.array([0]), (1, 1, 1), (True, True, True)).links.indices.size == 0
-
-
-def test_periodic_axis_of_two_voxels_makes_one_link():
-    graph = graph_from_voxels(np.array([0, 1]), (1, 1, 2), (True, False, False))
-    assert graph.links.indices.tolist() == [1, 0]
-
-
 def test_arrays_are_what_metis_takes_without_a_copy():
     graph = graph_from_voxels(np.arange(8, dtype=np.int32), (2, 2, 2), OPEN, np.full(8, 3, dtype=np.uint8)).links
     assert {array.dtype for array in (graph.indptr, graph.indices, graph.weights)} == {np.dtype(np.int64)}
@@ -94,25 +85,19 @@ def test_neighbour_beyond_the_last_node_is_an_error():
         graph_from_neighbours(np.array([[3, -1, -1]]), np.zeros((3, 3), dtype=int))
 
 
-@pytest.mark.parametrize("wrong", [-1, 24])
-def test_voxel_outside_the_box_is_an_error(wrong):
-    with pytest.raises(PartitionError, match=f"{wrong} lies outside the box of 24 voxels"):
-        graph_from_voxels(np.array([0, wrong]), (2, 3, 4), OPEN)
-
-
-def test_repeated_voxel_is_an_error():
-    with pytest.raises(PartitionError, match="voxel id 7 appears twice"):
-        graph_from_voxels(np.array([7, 1, 7]), (2, 3, 4), OPEN)
-
-
-def test_weight_below_one_is_an_error():
-    with pytest.raises(PartitionError, match="node 1 has weight 0"):
-        graph_from_voxels(np.arange(2), (1, 1, 2), OPEN, np.array([1, 0]))
-
-
-def test_fractional_weights_are_an_error_and_not_truncated():
-    with pytest.raises(PartitionError, match="type float64"):
-        graph_from_voxels(np.arange(2), (1, 1, 2), OPEN, np.array([1.5, 2.5]))
+@pytest.mark.parametrize(
+    ("voxel", "weights", "message"),
+    [
+        ([0, -1], None, "-1 lies outside the box of 24 voxels"),
+        ([0, 24], None, "24 lies outside the box of 24 voxels"),
+        ([7, 1, 7], None, "voxel id 7 appears twice"),
+        ([0, 1], [1, 0], "node 1 has weight 0"),
+        ([0, 1], [1.5, 2.5], "type float64"),
+    ],
+)
+def test_voxels_and_weights_that_cannot_be_are_an_error(voxel, weights, message):
+    with pytest.raises(PartitionError, match=message):
+        graph_from_voxels(np.array(voxel), (2, 3, 4), OPEN, weights and np.array(weights))
 
 
 def test_arrays_of_different_length_are_an_error():

@@ -84,14 +84,6 @@ def test_same_graph_gives_the_same_owners(method, name):
 
 
 @every_method
-def test_heavy_nodes_get_a_part_with_fewer_nodes(method):
-    weights = np.where(np.arange(1000) % 10 < 2, 9, 1)
-    graph = graph_from_voxels(np.arange(1000), (10, 10, 10), OPEN, weights)
-    owner = partition(graph, 2, method)
-    assert part_weights(graph, owner).max() <= heaviest_allowed(graph, 2, method)
-
-
-@every_method
 def test_parts_have_weight_in_proportion_to_their_shares(method):
     graph, shares = graph_named("weighted"), np.array([3.0, 1.0, 2.0, 2.0])
     owner = partition(graph, 4, method, shares)
@@ -102,7 +94,6 @@ def test_parts_have_weight_in_proportion_to_their_shares(method):
 @pytest.mark.parametrize(
     "shares, message",
     [
-        ([1.0], "1 shares for 2 parts; give one positive number for each part"),
         ([1.0, 0.0], r"part 1 has share 0\.0"),
         ([np.inf, 1.0], "part 0 has share inf"),
     ],
@@ -114,7 +105,7 @@ def test_bad_shares_are_an_error(shares, message):
 
 @every_method
 def test_bad_shares_are_an_error_of_every_method(method):
-    with pytest.raises(PartitionError, match="1 shares for 2 parts"):
+    with pytest.raises(PartitionError, match="1 shares for 2 parts; give one positive number for each part"):
         partition(graph_named("box"), 2, method, [1.0])
 
 
@@ -122,17 +113,6 @@ def test_bad_shares_are_an_error_of_every_method(method):
 def test_a_slow_rank_still_gets_a_node(method):
     owner = partition(graph_named("box"), 3, method, [1.0, 1e-9, 1.0])
     assert np.bincount(owner, minlength=3).min() > 0
-
-
-@every_method
-def test_single_node_is_owned_by_part_zero(method):
-    assert partition(graph_from_voxels(np.array([5]), (2, 2, 2), OPEN), 1, method).tolist() == [0]
-
-
-@every_method
-def test_as_many_parts_as_nodes_give_one_node_each(method):
-    graph = graph_named("unlinked")
-    assert sorted(partition(graph, graph.n_nodes, method)) == list(range(graph.n_nodes))
 
 
 @st.composite

@@ -23,17 +23,9 @@ def quarters():
     return quality(*square(), 4)
 
 
-def test_equal_parts_have_imbalance_one(quarters):
-    assert quarters.imbalance == 1.0
-
-
 def test_imbalance_is_the_heaviest_part_over_the_mean():
     graph = graph_from_voxels(np.arange(3), (1, 1, 3), OPEN, np.array([1, 1, 4]))
     assert quality(graph, np.array([0, 0, 1]), 2).imbalance == pytest.approx(4 / 3)
-
-
-def test_each_cut_link_counts_once(quarters):
-    assert quarters.edge_cut == 8
 
 
 def test_unequal_shares_that_are_met_have_imbalance_one():
@@ -41,21 +33,8 @@ def test_unequal_shares_that_are_met_have_imbalance_one():
     assert quality(graph, np.array([0, 0, 0, 1]), 2, shares=[3.0, 1.0]).imbalance == pytest.approx(1.0)
 
 
-def test_neighbours_are_those_of_the_lattice(quarters):
-    # D3Q19 has diagonals, so the quarter across the corner is one.
-    assert (quarters.mean_neighbours, quarters.max_neighbours) == (3.0, 3)
-
-
-def test_halo_counts_the_populations_that_cross(quarters):
-    # Each quarter sends 4 straight populations, 2 oblique ones to either side and 1 across the corner.
-    assert (quarters.halo_bytes, quarters.max_halo_bytes) == (4 * 9 * 4, 9 * 4)
-
-
-def test_halo_is_in_proportion_to_the_bytes_of_a_population():
+def test_halo_is_in_proportion_to_bytes_and_directions():
     assert quality(*square(), 4, Exchange(bytes_per_population=8)).halo_bytes == 4 * 9 * 8
-
-
-def test_fewer_directions_send_less():
     faces = Exchange(np.array([(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)]))
     assert quality(*square(), 4, faces).halo_bytes == 4 * 4 * 4
 
@@ -66,10 +45,6 @@ def test_predicted_step_follows_the_costs():
     assert quality(*square(), 4, cost=cost).step_us == pytest.approx(1e6 * (1 + 3 + 2 * 9 / 19))
 
 
-def test_boundary_nodes_touch_another_part(quarters):
-    assert quarters.boundary_nodes == 12
-
-
 def test_one_part_cuts_nothing():
     graph, owner = square()
     alone = quality(graph, np.zeros_like(owner), 1)
@@ -77,17 +52,16 @@ def test_one_part_cuts_nothing():
 
 
 def test_text_names_every_number(quarters):
+    # D3Q19 has diagonals, so the quarter across the corner is a neighbour. Each quarter sends 4 straight populations of
+    # 4 bytes, 2 oblique ones to either side and 1 across the corner.
     assert str(quarters) == (
         "4 parts, imbalance 1.0000, edge cut 8, neighbours 3.0 (at most 3),"
         " halo bytes per step 144 (at most 36 per rank), boundary nodes 12"
     )
 
 
-def test_table_lines_have_equal_width(quarters):
+def test_table_marks_a_line_and_has_equal_widths(quarters):
     lines = quality_table([("a", quarters, ""), ("a longer name", quarters, "")]).splitlines()
     assert len(lines) == 3 and len(set(map(len, lines))) == 1
-
-
-def test_table_marks_a_line(quarters):
     lines = quality_table([("a", quarters, ""), ("b", quarters, "<- auto")]).splitlines()
     assert [line.endswith("<- auto") for line in lines] == [False, False, True]

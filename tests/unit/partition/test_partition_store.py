@@ -27,12 +27,9 @@ def case(tmp_path):
     return path
 
 
-def test_owner_comes_back_as_written(case):
+def test_owner_comes_back_as_written_in_int32(case):
     write_partition(case, "mine", OWNER, "metis")
     assert read_partition(case, "mine").tolist() == OWNER.tolist()
-
-
-def test_owner_is_stored_as_int32(case):
     write_partition(case, "mine", OWNER, "metis")
     assert read_partition(case, "mine").dtype == np.int32
 
@@ -47,14 +44,10 @@ def test_new_file_has_no_partitioning(case):
     assert list_partitions(case) == ()
 
 
-def test_same_name_replaces(case):
+def test_same_name_replaces_and_other_groups_stay_as_they_are(case):
     write_partition(case, "mine", OWNER, "metis")
     write_partition(case, "mine", OWNER % 2, "x")
     assert list_partitions(case) == (StoredPartition("mine", 2, "x"),)
-
-
-def test_other_groups_stay_as_they_are(case):
-    write_partition(case, "mine", OWNER, "metis")
     with h5py.File(case) as file:
         assert file["other/data"][...].tolist() == list(range(1000))
         assert dict(file["geometry"].attrs).keys() == {"version", "shape", "periodic"}
@@ -79,17 +72,12 @@ def test_copy_is_made_in_the_folder_of_the_file(case, monkeypatch):
     assert len(seen[0]) == 2 and os.listdir(case.parent) == [case.name]
 
 
-def test_link_to_the_file_stays_a_link(case, tmp_path):
+def test_a_link_to_the_file_stays_one_and_permissions_stay(case, tmp_path):
     link = tmp_path / "link.h5"
     link.symlink_to(case)
-    write_partition(link, "mine", OWNER, "metis")
-    assert link.is_symlink() and list_partitions(case) != ()
-
-
-def test_permissions_stay(case):
     case.chmod(0o640)
-    write_partition(case, "mine", OWNER, "metis")
-    assert case.stat().st_mode & 0o777 == 0o640
+    write_partition(link, "mine", OWNER, "metis")
+    assert link.is_symlink() and list_partitions(case) != () and case.stat().st_mode & 0o777 == 0o640
 
 
 def test_wrong_length_is_an_error(case):
@@ -123,12 +111,20 @@ def test_other_version_is_an_error(case):
         read_partition(case, "mine")
 
 
-def test_partitioning_of_another_geometry_is_an_error(case):
+@pytest.mark.parametrize(
+    ("place", "values", "told"),
+    [
+        ("geometry/voxel", np.arange(4), r"shape \(6,\) for the 4 nodes"),
+        ("partition/mine/owner", OWNER.astype(float), "owner has type float64 .* it must be one row of int32"),
+    ],
+    ids=["another geometry", "another type"],
+)
+def test_a_partitioning_of_another_geometry_or_type_is_an_error(case, place, values, told):
     write_partition(case, "mine", OWNER, "metis")
     with h5py.File(case, "r+") as file:
-        del file["geometry/voxel"]
-        file["geometry/voxel"] = np.arange(4)
-    with pytest.raises(PartitionError, match=r"shape \(6,\) for the 4 nodes"):
+        del file[place]
+        file[place] = values
+    with pytest.raises(PartitionError, match=told):
         read_partition(case, "mine")
 
 
@@ -138,15 +134,6 @@ def test_owner_that_is_no_part_is_an_error(case, owner):
     with h5py.File(case, "r+") as file:
         file["partition/mine/owner"][0] = owner
     with pytest.raises(PartitionError, match=r"owners for .*case\.h5 lie between .*partition it again|n_parts is 3"):
-        read_partition(case, "mine")
-
-
-def test_owners_of_another_type_are_an_error(case):
-    write_partition(case, "mine", OWNER, "metis")
-    with h5py.File(case, "r+") as file:
-        del file["partition/mine/owner"]
-        file["partition/mine/owner"] = OWNER.astype(float)
-    with pytest.raises(PartitionError, match="/partition/mine/owner has type float64 .* it must be one row of int32"):
         read_partition(case, "mine")
 
 
@@ -192,11 +179,8 @@ def test_incomplete_geometry_is_an_error(case):
         read_graph(case)
 
 
-def test_graph_is_in_node_order(case):
+def test_a_graph_is_read_in_node_order_and_weighed_by_groups(case):
     assert read_graph(case).coordinates[:, 0].tolist() == [1, 2, 3, 4, 0, 5]
-
-
-def test_graph_weighs_nodes_by_their_group(case):
     assert read_graph(case, {1: 2.5}).weights.tolist() == [2, 2, 2, 2, 5, 5]
 
 

@@ -11,35 +11,24 @@ from muphy_lb.partition.errors import PartitionError
 GROUP = np.array([0, 0, 1, 2], dtype=np.uint8)
 
 
-def test_equal_costs_give_ones():
-    assert weights_from_groups(GROUP, {}).tolist() == [1, 1, 1, 1]
-
-
 def test_weights_are_in_proportion_to_costs():
     weights = weights_from_groups(GROUP, [2.0, 5.0, 3.0])
     assert (weights * 2.0).tolist() == (weights[0] * np.array([2.0, 2.0, 5.0, 3.0])).tolist()
-
-
-def test_weights_take_the_smallest_type():
+    assert weights_from_groups(GROUP, {}).tolist() == [1, 1, 1, 1]
+    assert weights_from_groups(GROUP, {1: 3.0}).tolist() == [1, 1, 3, 1]
     assert weights_from_groups(GROUP, [1.0, 2.0, 3.0]).dtype == np.uint8
-
-
-def test_narrow_weights_are_summed_without_overflow():
-    assert weight_bounds(np.full(1000, 255, dtype=np.uint8), np.ones(2)).tolist() == [0, 500, 1000]
 
 
 def test_pieces_follow_their_shares():
     assert weight_bounds(np.ones(60, dtype=int), np.array([3.0, 1.0, 2.0])).tolist() == [0, 30, 40, 60]
+    assert np.ptp(np.diff(weight_bounds(np.ones(100, dtype=int), np.ones(7)))) == 1
+    assert weight_bounds(np.full(1000, 255, dtype=np.uint8), np.ones(2)).tolist() == [0, 500, 1000]
 
 
 def test_rounding_is_below_half_a_part_of_the_resolution():
     cost = np.array([1.0, np.pi, np.e])
     weights = weights_from_groups(GROUP, cost)
     assert np.all(abs(weights / weights[0] - cost[GROUP]) <= 0.5 / RESOLUTION)
-
-
-def test_group_that_a_mapping_does_not_name_costs_one():
-    assert weights_from_groups(GROUP, {1: 3.0}).tolist() == [1, 1, 3, 1]
 
 
 def test_sequence_without_the_last_group_is_an_error():
@@ -76,10 +65,6 @@ def test_heavy_end_leaves_every_piece_its_least_number_of_nodes(heavy):
     weights = np.ones(12, dtype=int)
     weights[heavy] = 1000
     assert np.diff(weight_bounds(weights, np.ones(3), least=4)).tolist() == [4, 4, 4]
-
-
-def test_pieces_of_equal_nodes_differ_by_at_most_one():
-    assert np.ptp(np.diff(weight_bounds(np.ones(100, dtype=int), np.ones(7)))) == 1
 
 
 def test_parts_of_equal_weight_bound_the_load_and_the_nodes_of_a_rank():

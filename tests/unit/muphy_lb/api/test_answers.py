@@ -77,9 +77,6 @@ def test_fields_are_nan_in_solids_and_have_coordinates_and_units(duct):
     positions = duct.nodes.positions_m()
     place = {axis: positions[7, k] for k, axis in enumerate("xyz")}
     assert found.velocity.sel(place, method="nearest").values == pytest.approx(duct.velocity_m_s()[7])
-
-
-def test_only_the_fields_that_are_named_are_gathered(duct):
     pytest.importorskip("xarray")
     assert list(duct.fields("pressure")) == ["pressure"]
     assert list(duct.fields()) == ["density", "velocity", "pressure"]

@@ -152,11 +152,12 @@ def test_what_is_no_geometry_is_refused(source):
         Simulation(table(), geometry=source)
 
 
-def test_openings_are_found_and_drawn():
+def test_openings_are_found_drawn_and_go_by_the_names_of_the_input():
     pipe = geometry.read("pipe", spacing_m=1e-3, radius=3.0, length=8, ends="open")
-    assert [item.opening.kind for item in pipe.find_openings()] == ["inlet", "outlet"]
-    assert "inlet" in repr(pipe.find_openings())
+    found = pipe.find_openings()
+    assert [item.opening.kind for item in found] == ["inlet", "outlet"] and "inlet" in repr(found)
     assert len(pipe.preview().axes) == 3
+    assert found.tables(outlet={"pressure_pa": 5.0}) == [{"name": "inlet"}, {"name": "outlet", "pressure_pa": 5.0}]
 
 
 def test_openings_that_were_found_are_those_of_a_case():
@@ -182,17 +183,6 @@ def test_openings_that_were_found_are_those_of_a_case():
 
 def test_what_the_package_offers_is_listed():
     assert set(geometry.__all__) <= set(dir(geometry))
-
-
-def test_openings_that_the_input_defines_go_by_their_names():
-    pipe = geometry.read("pipe", spacing_m=1e-3, radius=3.0, length=8, ends="open").find_openings()
-    assert pipe.tables(outlet={"pressure_pa": 5.0}) == [{"name": "inlet"}, {"name": "outlet", "pressure_pa": 5.0}]
-
-
-def test_a_geometry_is_handed_on(rock):
-    read = geometry.read(rock, spacing_m=1e-3)
-    with Simulation(table(), geometry=read) as simulation:
-        assert simulation.n_nodes == read.voxels.n_fluid
 
 
 def test_only_surfaces_are_voxelised(rock):

@@ -47,11 +47,6 @@ def said(tmp_path, text, *overrides) -> str:
     return str(caught.value)
 
 
-def test_the_whole_case_is_read(tmp_path):
-    (tmp_path / "case.toml").write_text(TEXT, encoding="utf-8")
-    assert load_case(tmp_path / "case.toml").run.steps == 4
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -138,23 +133,6 @@ def test_tables_with_semicolons_are_told_what_a_table_is(tmp_path, rows):
         read_table(tmp_path / "table.csv", "waveform.file")
 
 
-@pytest.mark.parametrize(
-    ("heading", "unit", "size"),
-    [("time [ms],f", "s", 1e-3), ("t (ms),f", "s", 1e-3), ("t (by hand),f [ms]", "s", 1.0), ("r [mm],v", "m", 1e-3)],
-)
-def test_the_first_column_of_a_table_is_in_the_unit_of_its_heading(tmp_path, heading, unit, size):
-    """A beat of 800 ms was one of 800 s."""
-    (tmp_path / "table.csv").write_text(f"{heading}\n0,1\n800,2\n")
-    first, second = read_table(tmp_path / "table.csv", "waveform.file", unit)
-    assert first.tolist() == pytest.approx([0.0, 800.0 * size]) and second.tolist() == [1.0, 2.0]
-
-
-def test_a_heading_with_a_unit_of_another_dimension_is_refused(tmp_path):
-    (tmp_path / "table.csv").write_text("time [mm],f\n0,1\n800,2\n")
-    with pytest.raises(InputError, match=r"waveform.file: .* heading 'time \[mm\]' has the unit 'mm', which is not"):
-        read_table(tmp_path / "table.csv", "waveform.file")
-
-
 def test_a_file_that_is_too_long_or_no_file_is_not_read(tmp_path):
     assert "at most 4194304" in said(tmp_path, TEXT + "#" * 2**22)
     os.mkfifo(tmp_path / "pipe.toml")
@@ -177,12 +155,6 @@ def test_tables_hold_numbers_whose_products_are_numbers(tmp_path, rows):
     (tmp_path / "table.csv").write_text("r,v\n" + rows)
     with pytest.raises(InputError, match="two columns of finite numbers, at most 1e.30"):
         read_table(tmp_path / "table.csv", "openings.inlet.profile_file")
-
-
-def test_a_table_without_headings_loses_no_line_in_silence(tmp_path):
-    (tmp_path / "table.csv").write_text("0,1\n0.5,1\n1,2\n2,1\n")
-    with pytest.raises(InputError, match="first line is '0,1', numbers and no headings.*one line of headings"):
-        read_table(tmp_path / "table.csv", "waveform.file")
 
 
 @pytest.mark.parametrize("changes", ["run.steps=10", [10]])

@@ -227,6 +227,7 @@ GOOD = {
     "rates": channel(lattice={"collision": "mrt", "rates": {"bulk": 1.2, "third": "magic"}, "walls": "bouzidi"}),
     "drop": channel(flow={"pressure_drop_pa": [1, 0, 0], "waveform": {"file": "t.csv"}}),
     "field": channel(flow={"acceleration_file": "a.npy"}),
+    "turn": channel(flow={"acceleration_m_s2": [1, 0, 0], "turn": {"angle_rad": 0.4, "waveform": SERIES}}),
     **{
         law: channel(fluid={law: keys})
         for law, keys in (("power_law", POWER), ("casson", YIELD), ("carreau_yasuda", CY))

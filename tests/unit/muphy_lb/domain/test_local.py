@@ -47,18 +47,12 @@ def leaves(domain):
 
 @LATTICES
 @RANKS
-def test_every_node_belongs_to_one_domain(lattice, n_ranks):
+def test_every_node_belongs_to_one_domain_and_keeps_its_voxel(lattice, n_ranks):
     nodes = random_nodes(lattice)
-    numbers = [domain.number for domain in domains(nodes, random_owner(nodes, n_ranks), lattice)]
-    assert np.array_equal(np.sort(np.concatenate(numbers)), np.arange(nodes.n_nodes))
-
-
-@LATTICES
-@RANKS
-def test_local_nodes_keep_their_voxel(lattice, n_ranks):
-    nodes = random_nodes(lattice)
-    for domain in domains(nodes, random_owner(nodes, n_ranks), lattice):
-        assert np.array_equal(domain.voxel, nodes.voxel[domain.number])
+    found = list(domains(nodes, random_owner(nodes, n_ranks), lattice))
+    number = np.concatenate([domain.number for domain in found])
+    assert np.array_equal(np.sort(number), np.arange(nodes.n_nodes))
+    assert np.array_equal(np.concatenate([domain.voxel for domain in found]), nodes.voxel[number])
 
 
 @LATTICES
@@ -70,27 +64,13 @@ def test_no_interior_node_has_a_link_that_leaves(lattice, owners):
 
 
 @LATTICES
-def test_the_edge_is_filled_up_to_whole_groups_only(lattice):
-    nodes = long_channel(lattice)
-    for domain in domains(nodes, slabs(nodes, 3), lattice):
-        needed = int(leaves(domain).sum())
-        assert 0 < needed < domain.n_nodes
-        assert needed <= domain.n_edge < needed + GROUP and domain.n_edge % GROUP == 0
-
-
-@LATTICES
-def test_nodes_that_leave_come_before_those_that_fill_up(lattice):
+def test_nodes_that_leave_come_first_the_edge_is_filled_up_to_whole_groups_and_both_keep_their_order(lattice):
     nodes = long_channel(lattice)
     for domain in domains(nodes, slabs(nodes, 3), lattice):
         leaving = leaves(domain)
-        assert leaving[: leaving.sum()].all()
-
-
-@LATTICES
-def test_edge_and_interior_keep_the_order_of_the_node_list(lattice):
-    nodes = long_channel(lattice)
-    for domain in domains(nodes, slabs(nodes, 3), lattice):
-        needed = int(leaves(domain).sum())
+        needed = int(leaving.sum())
+        assert 0 < needed < domain.n_nodes and leaving[:needed].all()
+        assert needed <= domain.n_edge < needed + GROUP and domain.n_edge % GROUP == 0
         assert (np.diff(domain.number[:needed]) > 0).all() and (np.diff(domain.number[domain.n_edge :]) > 0).all()
 
 

@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from muphy_lb.base.errors import InputError
 from muphy_lb.domain import (
     AA,
     IN_TABLE,
@@ -194,9 +193,3 @@ def test_without_slip_walls_nothing_is_mirrored():
     nodes = mixed_nodes(D3Q15)
     found = specular_links(neighbour_table(nodes, D3Q15.c), WallTreatment((LINKWISE, IN_TABLE)), D3Q15)
     assert found.node.size == found.far.size == 0
-
-
-def test_a_slip_wall_on_a_lattice_without_face_diagonals_is_refused():
-    nodes = mixed_nodes(D3Q15)
-    with pytest.raises(InputError, match="a wall slips, which D3Q15 cannot do"):
-        specular_links(neighbour_table(nodes, D3Q15.c), WallTreatment((IN_TABLE, SPECULAR)), D3Q15)

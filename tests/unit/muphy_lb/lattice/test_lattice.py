@@ -19,13 +19,8 @@ def delta(*axes) -> int:
 
 
 @ALL
-def test_weights_sum_to_one_exactly(lattice):
-    assert sum(lattice.weights) == 1
-
-
-@ALL
-def test_weights_are_positive(lattice):
-    assert min(lattice.weights) > 0
+def test_weights_are_positive_and_sum_to_one_exactly(lattice):
+    assert min(lattice.weights) > 0 and sum(lattice.weights) == 1
 
 
 @ALL
@@ -55,34 +50,17 @@ def test_the_moments_that_the_set_computes_are_those_of_its_arrays(lattice):
 
 
 @ALL
-def test_opposite_reverses_every_vector(lattice):
+def test_the_rest_vector_comes_first_and_every_other_beside_its_opposite_of_the_same_weight(lattice):
+    assert not lattice.c[0].any() and np.array_equal(lattice.c[1::2], -lattice.c[2::2])
     assert np.array_equal(lattice.c[lattice.opposite], -lattice.c)
-
-
-@ALL
-def test_every_vector_is_followed_or_preceded_by_its_opposite(lattice):
-    assert np.array_equal(lattice.c[1::2], -lattice.c[2::2])
-
-
-@ALL
-def test_opposite_is_an_involution(lattice):
-    assert np.array_equal(lattice.opposite[lattice.opposite], np.arange(lattice.q))
-
-
-@ALL
-def test_opposite_vectors_weigh_the_same(lattice):
     assert np.array_equal(lattice.w[lattice.opposite], lattice.w)
 
 
 @ALL
-def test_the_name_counts_dimensions_and_vectors(lattice):
+def test_the_name_counts_dimensions_and_vectors_and_finds_the_lattice(lattice):
     used = np.count_nonzero(np.abs(lattice.c).sum(axis=0))
     assert lattice.name == f"D{used}Q{len(lattice.c)}" and lattice.dimension == used
-
-
-@ALL
-def test_the_rest_vector_comes_first(lattice):
-    assert not lattice.c[0].any()
+    assert lattice_named(lattice.name) is lattice
 
 
 @ALL
@@ -101,8 +79,3 @@ def test_a_set_without_the_rest_vector_in_front_is_refused(lattice):
 def test_an_unknown_lattice_is_refused_with_the_known_ones():
     with pytest.raises(InputError, match=r"'D3Q20'; allowed: D2Q9, D3Q15, D3Q19, D3Q27"):
         lattice_named("D3Q20")
-
-
-@ALL
-def test_a_lattice_is_found_by_its_name(lattice):
-    assert lattice_named(lattice.name) is lattice

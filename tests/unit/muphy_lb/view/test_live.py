@@ -114,11 +114,13 @@ def steps(page):
     return [update.step for update in page.of(Update)]
 
 
-def test_bits_are_the_same_whoever_looks_on(shown, unwatched, tmp_path):
+def test_bits_are_the_same_whoever_looks_on_and_the_last_step_is_shown(shown, unwatched, tmp_path):
     simulation, page = shown(*[GREEDY] * MANY)
     assert Run(simulation, tmp_path).execute()[0] == COMPLETED
     assert len(page.of(Picture)) >= 2 * N_STEPS
     assert np.array_equal(simulation.engine.populations(), unwatched)
+    last = [type(message) for message in page.sent[-1 - len(DEMANDS) :]]
+    assert last == [Update] + [Picture] * len(DEMANDS) and page.of(Update)[-1].step == N_STEPS
 
 
 def test_without_viewers_nothing_is_collected(shown, tmp_path, monkeypatch):
@@ -218,13 +220,6 @@ def test_a_page_that_dies_in_a_pause_ends_the_pause_alone(shown, unwatched, tmp_
     assert "the run goes on without it" in caplog.text
 
 
-def test_the_last_step_is_shown_to_those_who_look_on(shown, tmp_path):
-    simulation, page = shown(*[GREEDY] * MANY)
-    Run(simulation, tmp_path).execute()
-    last = [type(message) for message in page.sent[-1 - len(DEMANDS) :]]
-    assert last == [Update] + [Picture] * len(DEMANDS) and page.of(Update)[-1].step == N_STEPS
-
-
 def test_steps_in_python_are_looked_at_too(shown):
     simulation, page = shown(*[GREEDY] * 5, command("stop"))
     simulation.step(20)
@@ -253,14 +248,6 @@ def test_the_view_goes_on_after_a_change_and_keeps_nothing_of_the_engine_before(
     picture = next(each for each in reversed(page.of(Picture)) if each.demand == DEMANDS[0])
     fastest = np.linalg.norm(simulation.velocity_m_s(), axis=1).max()
     assert picture.values.max() == pytest.approx(fastest, rel=1e-5)
-
-
-def test_an_engine_that_is_built_anew_is_let_go_of(shown):
-    simulation, _ = shown(*[GREEDY] * MANY)
-    simulation.step(2)
-    before = weakref.ref(simulation.engine)
-    simulation.rebuild()
-    assert before() is None
 
 
 def test_a_view_that_is_closed_leaves_the_next_one_alone_and_keeps_no_simulation(shown):

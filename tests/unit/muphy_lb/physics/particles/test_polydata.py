@@ -177,21 +177,6 @@ def test_other_kinds_are_refused_when_resuming(tmp_path):
         ParticleSeries(tmp_path / "a.vtkhdf", resume_step=5)
 
 
-def test_a_file_of_others_is_refused_when_resuming(tmp_path):
-    h5py.File(tmp_path / "a.vtkhdf", "w").close()
-    with pytest.raises(OutputError, match="did not write it"):
-        write(tmp_path / "a.vtkhdf", [], resume_step=5)
-
-
-def test_a_damaged_file_is_set_aside(tmp_path, caplog):
-    path = tmp_path / "a.vtkhdf"
-    write(path, [snapshot(0)])
-    path.write_bytes(path.read_bytes()[:3000])
-    assert write(path, [snapshot(20)], resume_step=10).last_step is None
-    check(path, [snapshot(20)])
-    assert (tmp_path / "a.vtkhdf.damaged").stat().st_size == 3000 and "is damaged" in caplog.text
-
-
 def test_other_fields_than_before_are_refused(tmp_path):
     series = write(tmp_path / "a.vtkhdf", [snapshot(0)])
     with pytest.raises(OutputError, match=r"has the fields \['id'\], the earlier ones have \['id', 'kind', 'load'"):
@@ -211,14 +196,6 @@ def test_fields_that_do_not_fit_are_refused(tmp_path, changes, message):
     given = {"id": np.arange(2), "position_m": np.zeros((2, 3))} | changes
     with pytest.raises(OutputError, match=message):
         ParticleSeries(tmp_path / "a.vtkhdf").append(Snapshot(0, 0.0, **given))
-
-
-def test_a_refusing_disk_leaves_the_earlier_snapshots(tmp_path, monkeypatch):
-    series = write(tmp_path / "a.vtkhdf", [snapshot(0), snapshot(10)])
-    monkeypatch.setattr("muphy_lb.output.vtkhdf.TABLE_BYTES", 2**62)
-    with pytest.raises(OutputError, match=r"a\.vtkhdf"):
-        series.append(snapshot(20))
-    check(tmp_path / "a.vtkhdf", [snapshot(0), snapshot(10)])
 
 
 def test_what_a_failed_append_left_is_written_over(tmp_path, monkeypatch):
