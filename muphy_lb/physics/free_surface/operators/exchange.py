@@ -27,12 +27,15 @@ then has the inertia of half a voxel. The bracket is bounded by the weight of ha
 pressure of surface tension, so that splashes stay stable. Whether the body force is borne, s, is measured by the share
 of g_i that E(x - c_i / 2) shows, above or below a half, and counted over ``SUPPORTED`` steps, since sound disturbs it.
 
-With surface tension A is the share of the face between two interface cells that is wet if the surface is a plane along
-or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell
-only when that is full; the other lets liquid into cells that the surface has not reached, which makes the filling of a
-moving surface rough, and its curvature differ where it advances and where it recedes: drops then lose their oscillation
-five times too fast. Cells whose fills differ by less than ``ALIKE`` lie side by side below the surface, and share their
-face as a level layer does, but with a contact angle: menisci in tubes would not rest.
+With surface tension the difference of its pressures, t of both cells, crosses all links between them, whatever A is:
+
+    dm += sum_i w_i max(1 - A_i, 0) [t(x + c_i) - t(x)].
+
+That levels waves of a few voxels, whose pressure acts late: where the share A is small nothing else does, and level
+layers below a fill of 0.15 grow, and surfaces of drops at rest ring. A plane is left as it is, and a wave of the wave
+number k loses a share of its amplitude in a step that falls as k^4. With a contact angle A is the share of the face
+that is wet if the surface is a plane along or across it: with a the fuller and b the emptier one of both fills,
+b / (b + 1 - a). A flat surface then leaves a cell only when that is full.
 
 A cell without gas beside it that is not full holds a pocket of gas, which has the pressure of all gas: where that of
 the liquid is higher, the density of the cell is lowered, so that its neighbours send more than they get until it is
@@ -95,7 +98,7 @@ from muphy_lb.physics.free_surface.cells import (
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.operators import column, outcome
 from muphy_lb.physics.free_surface.operators.tension import RAISED
-from muphy_lb.physics.free_surface.operators.wet_shares import EITHER, EVEN, STEEP, Shares
+from muphy_lb.physics.free_surface.operators.wet_shares import EVEN, EVEN_OF_TENSION, STEEP, Shares
 
 HYSTERESIS = 1e-2  # How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011).
 HYSTERESIS_OF_TENSION = 1e-3
@@ -128,7 +131,7 @@ def scheme_of(capillarity: Operator) -> Scheme:
     of_tension = NEAREST_OF_TENSION, HYSTERESIS_OF_TENSION
     if capillarity is CONTACT_ANGLE:
         return Scheme(STEEP, *of_tension, ALMOST_FULL)
-    return Scheme(EITHER, *of_tension, inf)
+    return Scheme(EVEN_OF_TENSION, *of_tension, inf)
 
 
 REGISTERS = 168  # of a thread in single precision: three blocks of 128 in a multiprocessor; the compiler takes 202
@@ -184,6 +187,10 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
             if capillarity is CONTACT_ANGLE:
                 is_crossed, wet, given = columns[q - 1]
                 between, mass = np.where(is_crossed, wet, between), mass + np.where(is_crossed, given, 0.0)
+            elif tensions:
+                ahead = parameters[TENSION_AHEAD]
+                lacking = lattice.w[q] * np.maximum(1.0 - between, 0.0)
+                mass = mass + np.where(kind & INTERFACE, lacking * (ahead[neighbours[q - 1]] - tension), 0.0)
             share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, between, 0.0))
             mass = mass + share * gained
             through = through + np.where(kind == OPENING, gained, 0.0)
@@ -358,7 +365,7 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
     many neighbours are liquid or almost full, and openings; bits of those that are gas, are fluid, become shores, and a
     number that is not 0 beside walls; and whether there are dry ones, and wet ones."""
     mass, fill, real = at[MASS], at[FILL], precision.real
-    back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
+    back, n_neighbours, w = tuple(int(q) for q in lattice.opposite), lattice.q - 1, constants(lattice, precision)[0]
     zero, dry_below, around = real(0), real(DRY), around_node(lattice, precision, jit, at)
     shares_of, share_of = scheme.shares.node(lattice, precision, jit)
     face_of = _face_node(lattice, precision, jit, at, scheme, share_of)
@@ -380,7 +387,7 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
                 if kind == LIQUID and own < dry_below:
                     shores |= 1 << k
             elif kind & INTERFACE:
-                share, given, is_borne = face_of(k, own, shares[k], neighbours, parameters)
+                share, given, is_borne = face_of(k, w[k + 1], (own, shares[k]), neighbours, n, parameters)
                 held += share * gained + given
                 n_liquid += is_borne
                 if others[k] < dry_below:
@@ -398,17 +405,26 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
 
 
 def _face_node(lattice, precision, jit, at, scheme: Scheme, share_of: Callable):
-    """Node function ``(k, own, other, neighbours, parameters)`` of both fillings -> wet share of the face to the
+    """Node function ``(k, weight, fills, neighbours, n, parameters)`` of both fillings -> wet share of the face to the
     interface cell ``k``, by ``share_of``, mass that it gives beside what arrives, and 1 if it bears the cell as liquid
-    does."""
-    zero, almost_full = precision.real(0), precision.real(scheme.almost_full)
+    does. ``weight``: of the link."""
+    zero, one, almost_full = (precision.real(x) for x in (0, 1, scheme.almost_full))
+    if TENSION_AHEAD not in at:
+        return jit(lambda k, weight, fills, neighbours, n, parameters: (share_of(fills[0], fills[1]), zero, 0))
     if scheme.almost_full == inf:
-        return jit(lambda k, own, other, neighbours, parameters: (share_of(own, other), zero, 0))
+        ahead = at[TENSION_AHEAD]
+
+        def tense(k, weight, fills, neighbours, n, parameters):
+            share = share_of(fills[0], fills[1])
+            pressure = parameters[ahead][neighbours[k]] - parameters[ahead][n]
+            return share, weight * max(one - share, zero) * pressure, 0
+
+        return jit(tense)
     crossed = column.crossed_node(lattice, precision, jit, at)
 
-    def face(k, own, other, neighbours, parameters):
+    def face(k, weight, fills, neighbours, n, parameters):
+        (own, other), is_full = fills, fills[1] > almost_full
         wet, given = crossed(k, own, other, neighbours, parameters)
-        is_full = other > almost_full
         if wet >= zero:
             return wet, given, 1 if is_full or (wet > zero and own < other) else 0
         return share_of(own, other), zero, 1 if is_full else 0
