@@ -27,14 +27,14 @@ then has the inertia of half a voxel. The bracket is bounded by the weight of ha
 pressure of surface tension, so that splashes stay stable. Whether the body force is borne, s, is measured by the share
 of g_i that E(x - c_i / 2) shows, above or below a half, and counted over ``SUPPORTED`` steps, since sound disturbs it.
 
-With surface tension the difference of its pressures, t of both cells, crosses all links between them, whatever A is:
+With surface tension at least half of the difference of its pressures, t of both cells, crosses a link between them:
 
-    dm += sum_i w_i max(1 - A_i, 0) [t(x + c_i) - t(x)].
+    dm += sum_i w_i max(1/2 - A_i, 0) [t(x + c_i) - t(x)].
 
-That levels waves of a few voxels, whose pressure acts late: where the share A is small nothing else does, and level
-layers below a fill of 0.15 grow, and surfaces of drops at rest ring. A plane is left as it is, and a wave of the wave
-number k loses a share of its amplitude in a step that falls as k^4. With a contact angle A is the share of the face
-that is wet if the surface is a plane along or across it: with a the fuller and b the emptier one of both fills,
+That levels waves of a few voxels, which grow by the delay of that pressure: where A is small nothing else does, layers
+filled by less than 0.15 would grow, and drops at rest would ring. It leaves planes as they are, and takes a share of a
+wave in a step that falls with its length to the fourth power. With a contact angle A is the share of the face that is
+wet if the surface is a plane along or across it: with a the fuller and b the emptier one of both fills,
 b / (b + 1 - a). A flat surface then leaves a cell only when that is full.
 
 A cell without gas beside it that is not full holds a pocket of gas, which has the pressure of all gas: where that of
@@ -109,6 +109,7 @@ side: at 0 an extrapolation would turn a disturbance into its opposite without d
 collisions hardly damp them (with bgk at a relaxation time of 0.505 from 0.08 down). It adds as much to the inertia of
 the cell, so that waves swing slower."""
 NEAREST_OF_TENSION = 0.08  # the same with surface tension
+LEAST_OF_TENSION = 0.5  # share of the difference of its pressures that crosses a link at least
 ALMOST_FULL = 0.9
 """Filling from which on an interface cell counts as liquid for those beside it, with a contact angle: whenever the last
 full cell at the wall turned from liquid to interface and back, the next one would else lose what it had got, and the
@@ -189,7 +190,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
                 between, mass = np.where(is_crossed, wet, between), mass + np.where(is_crossed, given, 0.0)
             elif tensions:
                 ahead = parameters[TENSION_AHEAD]
-                lacking = lattice.w[q] * np.maximum(1.0 - between, 0.0)
+                lacking = lattice.w[q] * np.maximum(LEAST_OF_TENSION - between, 0.0)
                 mass = mass + np.where(kind & INTERFACE, lacking * (ahead[neighbours[q - 1]] - tension), 0.0)
             share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, between, 0.0))
             mass = mass + share * gained
@@ -408,7 +409,7 @@ def _face_node(lattice, precision, jit, at, scheme: Scheme, share_of: Callable):
     """Node function ``(k, weight, fills, neighbours, n, parameters)`` of both fillings -> wet share of the face to the
     interface cell ``k``, by ``share_of``, mass that it gives beside what arrives, and 1 if it bears the cell as liquid
     does. ``weight``: of the link."""
-    zero, one, almost_full = (precision.real(x) for x in (0, 1, scheme.almost_full))
+    zero, least, almost_full = (precision.real(x) for x in (0, LEAST_OF_TENSION, scheme.almost_full))
     if TENSION_AHEAD not in at:
         return jit(lambda k, weight, fills, neighbours, n, parameters: (share_of(fills[0], fills[1]), zero, 0))
     if scheme.almost_full == inf:
@@ -417,7 +418,7 @@ def _face_node(lattice, precision, jit, at, scheme: Scheme, share_of: Callable):
         def tense(k, weight, fills, neighbours, n, parameters):
             share = share_of(fills[0], fills[1])
             pressure = parameters[ahead][neighbours[k]] - parameters[ahead][n]
-            return share, weight * max(one - share, zero) * pressure, 0
+            return share, weight * max(least - share, zero) * pressure, 0
 
         return jit(tense)
     crossed = column.crossed_node(lattice, precision, jit, at)
