@@ -27,9 +27,10 @@ then has the inertia of half a voxel. The bracket is bounded by the weight of ha
 pressure of surface tension, so that splashes stay stable. Whether the body force is borne, s, is measured by the share
 of g_i that E(x - c_i / 2) shows, above or below a half, and counted over ``SUPPORTED`` steps, since sound disturbs it.
 
-With surface tension at least half of the difference of its pressures, t of both cells, crosses a link between them:
+With surface tension more of the difference of its pressures, t of both cells, crosses a link between them, at least a
+half in a layer, and all of it where a surface is oblique, with the fills a and b of both:
 
-    dm += sum_i w_i max(1/2 - A_i, 0) [t(x + c_i) - t(x)].
+    dm += sum_i w_i max(min(1/2 + |a - b|, 1) - A_i, 0) [t(x + c_i) - t(x)].
 
 That levels waves of a few voxels, which grow by the delay of that pressure: where A is small nothing else does, layers
 filled by less than 0.15 would grow, and drops at rest would ring. It leaves planes as they are, and takes a share of a
@@ -109,7 +110,7 @@ side: at 0 an extrapolation would turn a disturbance into its opposite without d
 collisions hardly damp them (with bgk at a relaxation time of 0.505 from 0.08 down). It adds as much to the inertia of
 the cell, so that waves swing slower."""
 NEAREST_OF_TENSION = 0.08  # the same with surface tension
-LEAST_OF_TENSION = 0.5  # share of the difference of its pressures that crosses a link at least
+LEAST_OF_TENSION = 0.5  # share of the difference of its pressures that crosses a link in a level layer at least
 ALMOST_FULL = 0.9
 """Filling from which on an interface cell counts as liquid for those beside it, with a contact angle: whenever the last
 full cell at the wall turned from liquid to interface and back, the next one would else lose what it had got, and the
@@ -190,7 +191,8 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
                 between, mass = np.where(is_crossed, wet, between), mass + np.where(is_crossed, given, 0.0)
             elif tensions:
                 ahead = parameters[TENSION_AHEAD]
-                lacking = lattice.w[q] * np.maximum(LEAST_OF_TENSION - between, 0.0)
+                least = np.minimum(LEAST_OF_TENSION + np.abs(fill[n] - fill[neighbours[q - 1]]), 1.0)
+                lacking = lattice.w[q] * np.maximum(least - between, 0.0)
                 mass = mass + np.where(kind & INTERFACE, lacking * (ahead[neighbours[q - 1]] - tension), 0.0)
             share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, between, 0.0))
             mass = mass + share * gained
@@ -388,7 +390,7 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
                 if kind == LIQUID and own < dry_below:
                     shores |= 1 << k
             elif kind & INTERFACE:
-                share, given, is_borne = face_of(k, w[k + 1], (own, shares[k]), neighbours, n, parameters)
+                share, given, is_borne = face_of(k, w[k + 1], (own, others[k], shares[k]), neighbours, n, parameters)
                 held += share * gained + given
                 n_liquid += is_borne
                 if others[k] < dry_below:
@@ -406,17 +408,17 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
 
 
 def _face_node(lattice, precision, jit, at, scheme: Scheme, share_of: Callable):
-    """Node function ``(k, weight, fills, neighbours, n, parameters)`` of both fillings -> wet share of the face to the
-    interface cell ``k``, by ``share_of``, mass that it gives beside what arrives, and 1 if it bears the cell as liquid
-    does. ``weight``: of the link."""
-    zero, least, almost_full = (precision.real(x) for x in (0, LEAST_OF_TENSION, scheme.almost_full))
+    """Node function ``(k, weight, fills, neighbours, n, parameters)`` of both fillings, and what the shares of all
+    links hold for this one -> wet share of the face to the interface cell ``k``, by ``share_of``, mass that it gives
+    beside what arrives, and 1 if it bears the cell as liquid does. ``weight``: of the link."""
+    zero, one, half, almost_full = (precision.real(x) for x in (0, 1, LEAST_OF_TENSION, scheme.almost_full))
     if TENSION_AHEAD not in at:
-        return jit(lambda k, weight, fills, neighbours, n, parameters: (share_of(fills[0], fills[1]), zero, 0))
+        return jit(lambda k, weight, fills, neighbours, n, parameters: (share_of(fills[0], fills[2]), zero, 0))
     if scheme.almost_full == inf:
         ahead = at[TENSION_AHEAD]
 
         def tense(k, weight, fills, neighbours, n, parameters):
-            share = share_of(fills[0], fills[1])
+            share, least = share_of(fills[0], fills[2]), min(half + abs(fills[0] - fills[1]), one)
             pressure = parameters[ahead][neighbours[k]] - parameters[ahead][n]
             return share, weight * max(least - share, zero) * pressure, 0
 
@@ -424,11 +426,11 @@ def _face_node(lattice, precision, jit, at, scheme: Scheme, share_of: Callable):
     crossed = column.crossed_node(lattice, precision, jit, at)
 
     def face(k, weight, fills, neighbours, n, parameters):
-        (own, other), is_full = fills, fills[1] > almost_full
+        (own, other, shown), is_full = fills, fills[1] > almost_full
         wet, given = crossed(k, own, other, neighbours, parameters)
         if wet >= zero:
             return wet, given, 1 if is_full or (wet > zero and own < other) else 0
-        return share_of(own, other), zero, 1 if is_full else 0
+        return share_of(own, shown), zero, 1 if is_full else 0
 
     return jit(face)
 
