@@ -28,8 +28,8 @@ from muphy_lb.physics.free_surface.operators import wet_shares
 from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, LevelRegion, sphere_region
 from muphy_lb.validation.case import Settings
 from muphy_lb.validation.free_surface.drops import by_rayleigh, drop
-from muphy_lb.validation.free_surface.liquids import liquid_flow
-from muphy_lb.validation.free_surface.oscillations import OF_GRAVITY, Wave, amplitudes
+from muphy_lb.validation.free_surface.liquids import columns, fill_with, liquid_flow
+from muphy_lb.validation.free_surface.oscillations import OF_GRAVITY, Wave, WaveRegion, _measured, amplitudes
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.support import THROUGH_FLOW, random_nodes, random_owner, random_voxels, with_openings
 
@@ -215,6 +215,43 @@ def test_the_shortest_waves_of_surface_tension_decay_as_viscosity_asks(length):
     assert rate == pytest.approx(wave.damping, rel=0.1)
 
 
+def test_a_high_wave_of_surface_tension_is_damped_as_theory_says():
+    """By 1.32 of it with shares of faces that moved oblique surfaces unevenly."""
+    omega, damping, theory, *_ = _measured(Wave(64, 4.0, 1 / 600, tension=1e-2), Settings(backend="cpu"))
+    assert omega / theory[0] == pytest.approx(1.0, abs=0.01)
+    assert damping / theory[1] == pytest.approx(1.0, abs=0.2)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.9])
+def test_a_layer_under_surface_tension_becomes_level(share):
+    """Where it is almost empty, even shares are below 0, and waves of two voxels grew a thousandfold at a relaxation
+    time of 0.502, also with 0 for these; with half of the pressure across each link they decay."""
+    geometry = {"shape": "channel", "options": {"length": 32, "height": 16}}
+    simulation = liquid_flow(Settings(backend="cpu"), geometry, 1 / 1500, tension=1e-2)
+    fill_with(simulation, WaveRegion(AT_REST, 8.5 + share, Wave(32 / 15, 1e-4, 1 / 1500)))
+    before = columns(simulation).std()
+    simulation.step(1000)
+    assert columns(simulation).std() < 0.1 * before
+
+
+@pytest.mark.parametrize("collision", ["bgk", "trt", "regularised", "recursive-regularised"])
+def test_a_wave_stands_at_a_plane_of_symmetry_as_beside_it(collision):
+    """Between walls the column beside one lags, since its liquid sticks, and the more, the thinner that layer is and
+    the less the collision places the wall; the surface itself does as well with all of them."""
+    wave = Wave(32, 1.0, 1e-3, gravity=1e-4)
+    geometry, lattice = {"shape": "channel", "options": {"length": 32, "height": 22}}, {"collision": collision}
+    force = (0.0, -wave.gravity, 0.0)
+    simulation = liquid_flow(Settings(backend="cpu"), geometry, wave.viscosity, force, lattice=lattice)
+    level = wave.depth + 0.5
+    region = WaveRegion(AT_REST, level, wave)
+    fill_with(simulation, region, lambda place: 3.0 * wave.gravity * np.maximum(level - place[:, 1], 0.0))
+    simulation.step(round(np.pi / wave.frequency))
+    risen = columns(simulation) - wave.depth
+    assert np.abs(risen[:16] - risen[:15:-1]).max() < 1e-9
+    assert risen[:2] == pytest.approx([-0.84, -0.82], abs=0.01)
+    assert risen[15:13:-1] == pytest.approx([1.06, 1.02], abs=0.02)
+
+
 @pytest.mark.parametrize(("amplitude", "far"), [(0.5, 0.01), (2.0, 0.03)])
 def test_a_gravity_wave_of_a_small_viscosity_swings_as_theory_says(amplitude, far):
     """Cells that turn damped it by as much as a viscosity of 5e-4 before cells were completed where they are wet. Waves
@@ -266,7 +303,7 @@ def test_the_pressure_of_a_drop_at_rest_does_not_ring():
     for _ in range(15):
         simulation.step(203)
         pressure.append((simulation.density()[inside] - 1.0).mean() * radius / (3.0 * tension))
-    assert np.mean(pressure) == pytest.approx(1.0, abs=0.02) and np.std(pressure) < 0.06
+    assert np.mean(pressure) == pytest.approx(1.0, abs=0.01) and np.std(pressure) < 0.01
 
 
 @pytest.mark.parametrize("precision", KEPT, ids=lambda precision: precision.name)

@@ -150,7 +150,7 @@ def free_surface(
             STORED,
             CELLS,
             FILLS,
-            *(kept if capillarity is CONTACT_ANGLE else ahead),
+            *(kept if capillarity is CONTACT_ANGLE else (TENSIONS,) if kept else ()),
             *((BUBBLE,) if bubbles is not None else ()),
         ),
         writes=(ARRIVING, CELL, MASS, SUPPORT, HELD, *(kept if capillarity is CONTACT_ANGLE else last)),

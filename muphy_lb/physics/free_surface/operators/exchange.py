@@ -27,12 +27,16 @@ then has the inertia of half a voxel. The bracket is bounded by the weight of ha
 pressure of surface tension, so that splashes stay stable. Whether the body force is borne, s, is measured by the share
 of g_i that E(x - c_i / 2) shows, above or below a half, and counted over ``SUPPORTED`` steps, since sound disturbs it.
 
-With surface tension A is the share of the face between two interface cells that is wet if the surface is a plane along
-or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell
-only when that is full; the other lets liquid into cells that the surface has not reached, which makes the filling of a
-moving surface rough, and its curvature differ where it advances and where it recedes: drops then lose their oscillation
-five times too fast. Cells whose fills differ by less than ``ALIKE`` lie side by side below the surface, and share their
-face as a level layer does, but with a contact angle: menisci in tubes would not rest.
+With surface tension more of the difference of its pressures, t of both cells, crosses a link between them, at least a
+half in a layer, and all of it where a surface is oblique, with the fills a and b of both:
+
+    dm += sum_i w_i max(min(1/2 + |a - b|, 1) - A_i, 0) [t(x + c_i) - t(x)].
+
+That levels waves of a few voxels, which grow by the delay of that pressure: where A is small nothing else does, layers
+filled by less than 0.15 would grow, and drops at rest would ring. It leaves planes as they are, and takes a share of a
+wave in a step that falls with its length to the fourth power. With a contact angle A is the share of the face that is
+wet if the surface is a plane along or across it: with a the fuller and b the emptier one of both fills,
+b / (b + 1 - a). A flat surface then leaves a cell only when that is full.
 
 A cell without gas beside it that is not full holds a pocket of gas, which has the pressure of all gas: where that of
 the liquid is higher, the density of the cell is lowered, so that its neighbours send more than they get until it is
@@ -95,7 +99,7 @@ from muphy_lb.physics.free_surface.cells import (
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 from muphy_lb.physics.free_surface.operators import column, outcome
 from muphy_lb.physics.free_surface.operators.tension import RAISED
-from muphy_lb.physics.free_surface.operators.wet_shares import EITHER, EVEN, STEEP, Shares
+from muphy_lb.physics.free_surface.operators.wet_shares import EVEN, EVEN_OF_TENSION, STEEP, Shares
 
 HYSTERESIS = 1e-2  # How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011).
 HYSTERESIS_OF_TENSION = 1e-3
@@ -106,6 +110,7 @@ side: at 0 an extrapolation would turn a disturbance into its opposite without d
 collisions hardly damp them (with bgk at a relaxation time of 0.505 from 0.08 down). It adds as much to the inertia of
 the cell, so that waves swing slower."""
 NEAREST_OF_TENSION = 0.08  # the same with surface tension
+LEAST_OF_TENSION = 0.5  # share of the difference of its pressures that crosses a link in a level layer at least
 ALMOST_FULL = 0.9
 """Filling from which on an interface cell counts as liquid for those beside it, with a contact angle: whenever the last
 full cell at the wall turned from liquid to interface and back, the next one would else lose what it had got, and the
@@ -128,7 +133,7 @@ def scheme_of(capillarity: Operator) -> Scheme:
     of_tension = NEAREST_OF_TENSION, HYSTERESIS_OF_TENSION
     if capillarity is CONTACT_ANGLE:
         return Scheme(STEEP, *of_tension, ALMOST_FULL)
-    return Scheme(EITHER, *of_tension, inf)
+    return Scheme(EVEN_OF_TENSION, *of_tension, inf)
 
 
 REGISTERS = 168  # of a thread in single precision: three blocks of 128 in a multiprocessor; the compiler takes 202
@@ -184,6 +189,11 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
             if capillarity is CONTACT_ANGLE:
                 is_crossed, wet, given = columns[q - 1]
                 between, mass = np.where(is_crossed, wet, between), mass + np.where(is_crossed, given, 0.0)
+            elif tensions:
+                ahead = parameters[TENSION_AHEAD]
+                least = np.minimum(LEAST_OF_TENSION + np.abs(fill[n] - fill[neighbours[q - 1]]), 1.0)
+                lacking = lattice.w[q] * np.maximum(least - between, 0.0)
+                mass = mass + np.where(kind & INTERFACE, lacking * (ahead[neighbours[q - 1]] - tension), 0.0)
             share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, between, 0.0))
             mass = mass + share * gained
             through = through + np.where(kind == OPENING, gained, 0.0)
@@ -358,7 +368,7 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
     many neighbours are liquid or almost full, and openings; bits of those that are gas, are fluid, become shores, and a
     number that is not 0 beside walls; and whether there are dry ones, and wet ones."""
     mass, fill, real = at[MASS], at[FILL], precision.real
-    back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
+    back, n_neighbours, w = tuple(int(q) for q in lattice.opposite), lattice.q - 1, constants(lattice, precision)[0]
     zero, dry_below, around = real(0), real(DRY), around_node(lattice, precision, jit, at)
     shares_of, share_of = scheme.shares.node(lattice, precision, jit)
     face_of = _face_node(lattice, precision, jit, at, scheme, share_of)
@@ -380,7 +390,7 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
                 if kind == LIQUID and own < dry_below:
                     shores |= 1 << k
             elif kind & INTERFACE:
-                share, given, is_borne = face_of(k, own, shares[k], neighbours, parameters)
+                share, given, is_borne = face_of(k, w[k + 1], (own, others[k], shares[k]), neighbours, n, parameters)
                 held += share * gained + given
                 n_liquid += is_borne
                 if others[k] < dry_below:
@@ -398,20 +408,29 @@ def _mass_node(lattice, precision, jit, at, scheme: Scheme):
 
 
 def _face_node(lattice, precision, jit, at, scheme: Scheme, share_of: Callable):
-    """Node function ``(k, own, other, neighbours, parameters)`` of both fillings -> wet share of the face to the
-    interface cell ``k``, by ``share_of``, mass that it gives beside what arrives, and 1 if it bears the cell as liquid
-    does."""
-    zero, almost_full = precision.real(0), precision.real(scheme.almost_full)
+    """Node function ``(k, weight, fills, neighbours, n, parameters)`` of both fillings, and what the shares of all
+    links hold for this one -> wet share of the face to the interface cell ``k``, by ``share_of``, mass that it gives
+    beside what arrives, and 1 if it bears the cell as liquid does. ``weight``: of the link."""
+    zero, one, half, almost_full = (precision.real(x) for x in (0, 1, LEAST_OF_TENSION, scheme.almost_full))
+    if TENSION_AHEAD not in at:
+        return jit(lambda k, weight, fills, neighbours, n, parameters: (share_of(fills[0], fills[2]), zero, 0))
     if scheme.almost_full == inf:
-        return jit(lambda k, own, other, neighbours, parameters: (share_of(own, other), zero, 0))
+        ahead = at[TENSION_AHEAD]
+
+        def tense(k, weight, fills, neighbours, n, parameters):
+            share, least = share_of(fills[0], fills[2]), min(half + abs(fills[0] - fills[1]), one)
+            pressure = parameters[ahead][neighbours[k]] - parameters[ahead][n]
+            return share, weight * max(least - share, zero) * pressure, 0
+
+        return jit(tense)
     crossed = column.crossed_node(lattice, precision, jit, at)
 
-    def face(k, own, other, neighbours, parameters):
+    def face(k, weight, fills, neighbours, n, parameters):
+        (own, other, shown), is_full = fills, fills[1] > almost_full
         wet, given = crossed(k, own, other, neighbours, parameters)
-        is_full = other > almost_full
         if wet >= zero:
             return wet, given, 1 if is_full or (wet > zero and own < other) else 0
-        return share_of(own, other), zero, 1 if is_full else 0
+        return share_of(own, shown), zero, 1 if is_full else 0
 
     return jit(face)
 

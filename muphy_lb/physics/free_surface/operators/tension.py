@@ -25,9 +25,7 @@ from muphy_lb.physics.free_surface.cells import FILL, LAST_TENSION, TENSION_AHEA
 from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE
 
 SUDDEN = 0.1  # change of the curvature in a step [1/voxel] beyond which it is no motion of a resolved surface
-WIDE = 0.1
-"""Mean cross-section of what a plane cuts off of a cell from which on the change counts in full; with more, drops at
-rest ring where the viscosity is small."""
+WIDE = 0.5  # mean cross-section of what a plane cuts off of a cell from which on the change counts in full
 THINNEST = 1e-3  # depth of it that is taken for smaller ones, which rounding spoils
 RAISED = 4.0 * SHARPEST
 """Of a range, ``TENSION_AHEAD`` holds the least density and ``LAST_TENSION`` the largest, raised by this times the

@@ -304,4 +304,20 @@ def _even_node(lattice, precision, jit):
     return even_node(lattice, precision, jit), jit(lambda own, share: share)
 
 
+def _of_tension(own, kinds, others, lattice):
+    if lattice.q not in PLANAR:
+        return EITHER.reference(own, kinds, others, lattice)
+    return np.maximum(even(own, kinds, others, lattice), 0.0)
+
+
+def _of_tension_node(lattice, precision, jit):
+    if lattice.q not in PLANAR:
+        return EITHER.node(lattice, precision, jit)
+    zero = precision.real(0)
+    return even_node(lattice, precision, jit), jit(lambda own, share: max(share, zero))
+
+
 EVEN = Shares(_even, _even_node)  #: by which planes keep their fillings; level ones where Q is not among ``PLANAR``
+EVEN_OF_TENSION = Shares(_of_tension, _of_tension_node)
+"""The same, but not below 0, where waves of two voxels grow: the links to liquid carry more than an almost empty cell
+then. Where Q is not among ``PLANAR`` those of :func:`either`."""
