@@ -174,28 +174,22 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
         mass, beside, through = parameters[MASS][n], cell[neighbours], np.zeros(n.shape)
         is_alone = _is_alone(beside, fill[neighbours], scheme.almost_full)
+        shares, given = scheme.shares.reference(fill[n], beside, fill[neighbours], lattice), np.zeros(beside.shape)
         if capillarity is CONTACT_ANGLE:
             columns = [column.crossed(k, neighbours, n, lattice, parameters) for k in range(lattice.q - 1)]
-            is_alone &= ~np.any(
-                [has & (wet > 0.0) & (fill[neighbours[k]] > fill[n]) for k, (has, wet, _) in enumerate(columns)], axis=0
-            )
+            is_crossed, wet, of_columns = map(np.array, zip(*columns, strict=True))
+            is_alone &= ~(is_crossed & (wet > 0.0) & (fill[neighbours] > fill[n])).any(axis=0)
+            shares, given = np.where(is_crossed, wet, shares), np.where(is_crossed, of_columns, 0.0)
+        elif tensions:
+            given = _given_by_tension(shares, beside, neighbours, n, lattice, parameters)
         stops = (beside == OPENING).any(axis=0) & is_alone & is_fast
         pushed = np.broadcast_to(force.reference(n, parameters), u.shape), tension, scheme.nearest
         even = _even((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, pushed)
-        shares = scheme.shares.reference(fill[n], beside, fill[neighbours], lattice)
         for q in range(1, lattice.q):
-            back, kind, between = lattice.opposite[q], beside[q - 1], shares[q - 1]
+            back, kind = lattice.opposite[q], beside[q - 1]
             gained = arriving[back] - leaving[q]
-            if capillarity is CONTACT_ANGLE:
-                is_crossed, wet, given = columns[q - 1]
-                between, mass = np.where(is_crossed, wet, between), mass + np.where(is_crossed, given, 0.0)
-            elif tensions:
-                ahead = parameters[TENSION_AHEAD]
-                least = np.minimum(LEAST_OF_TENSION + np.abs(fill[n] - fill[neighbours[q - 1]]), 1.0)
-                lacking = lattice.w[q] * np.maximum(least - between, 0.0)
-                mass = mass + np.where(kind & INTERFACE, lacking * (ahead[neighbours[q - 1]] - tension), 0.0)
-            share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, between, 0.0))
-            mass = mass + share * gained
+            share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, shares[q - 1], 0.0))
+            mass = mass + given[q - 1] + share * gained
             through = through + np.where(kind == OPENING, gained, 0.0)
             missing = 2.0 * lattice.w[q] * even[q] - leaving[q]
             missing = np.where(stops, lattice.w[q] * (rho - 1.0), missing)
@@ -235,6 +229,15 @@ def _tension(capillarity: Operator, own, n, parameters):
     ahead = np.where(is_range, np.minimum(np.maximum(own, ahead), most), ahead)
     parameters[TENSION_AHEAD][n], parameters[LAST_TENSION][n] = ahead, np.where(is_range, 0.0, last)
     return ahead
+
+
+def _given_by_tension(shares, beside, neighbours, n, lattice, parameters):
+    """(Q - 1, m) mass that the pressure of surface tension moves across links between interface cells, beside what they
+    carry by the wet ``shares`` of their faces."""
+    fill, ahead = parameters[FILL], parameters[TENSION_AHEAD]
+    least = np.minimum(LEAST_OF_TENSION + np.abs(fill[n] - fill[neighbours]), 1.0)
+    lacking = lattice.w[1:, None] * np.maximum(least - shares, 0.0)
+    return np.where(beside & INTERFACE, lacking * (ahead[neighbours] - ahead[n]), 0.0)
 
 
 def _even(populations, neighbours, n, lattice, parameters, pushed):
