@@ -276,7 +276,7 @@ def test_a_bad_table_is_refused_with_one_clear_message(tmp_path, what, use):
     inlet = {"velocity_m_s": 2e-3}
     inlet |= {"waveform": {"file": "table.csv"}} if use == "waveform" else {}
     inlet |= {"profile": "measured", "profile_file": "table.csv"} if use == "profile" else {}
-    key = "waveform.file" if use == "waveform" else "openings.inlet.profile_file"
+    key = "openings.inlet." + {"waveform": "waveform.file", "profile": "profile_file"}[use]
     with pytest.raises(InputError, match=f"^{key}: .*table.csv.*{expected}|^{key}: {expected} .*table.csv"):
         simulate(open_channel(tmp_path, inlet))
 
