@@ -350,10 +350,7 @@ def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> NodeNeighbours
     )
 
 
-RUNS = "Tuple((uint32[:,::1], uint64[::1]))"
-
-
-@njit(cache=True, usually=f"(uint32[::1], int64, uint32[::1], uint32[::1], {RUNS}, int64, int64)")
+@njit(cache=True)
 def _enter(words, used, slots, begin, runs, node, walls):
     """Append the records of consecutive warps, from a node on, to a table of ``used`` words, but for those that it has
     already; returns its new size. ``slots``: a hash table of where records begin."""
