@@ -303,7 +303,7 @@ class NodeNeighbours:
         n_warps = self.domain.pitch // WARP
         used = whole(n_warps, LINE_UNIT)
         words, begin = np.zeros(2 * used, dtype=np.uint32), np.zeros(used, dtype=np.uint32)
-        slots = np.zeros(1 << (2 * n_warps).bit_length(), dtype=np.uint32)
+        slots = np.zeros(2 * n_warps, dtype=np.uint32)
         for first, addresses in zip(range(0, self.domain.pitch, CHUNK_NODES), self._chunks(), strict=True):
             runs = compress([addresses], len(addresses), WIDE)
             most = used + len(runs.lines) * (runs.lines.shape[1] + LINE_UNIT) + runs.bases.size
@@ -350,40 +350,46 @@ def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> NodeNeighbours
     )
 
 
-RUNS = "Tuple((uint32[:,::1], uint64[::1]))"
-
-
-@njit(cache=True, usually=f"(uint32[::1], int64, uint32[::1], uint32[::1], {RUNS}, int64, int64)")
+@njit(cache=True)
 def _enter(words, used, slots, begin, runs, node, walls):
     """Append the records of consecutive warps, from a node on, to a table of ``used`` words, but for those that it has
-    already; returns its new size. ``slots``: a hash table, a power of 2 long, of where records begin."""
+    already; returns its new size. ``slots``: a hash table of where records begin."""
     lines, bases = runs
     for warp in range(len(lines)):
         first = np.int64(lines[warp, 0]) + 1
         last = np.int64(lines[warp + 1, 0]) + 1 if warp + 1 < len(lines) else bases.size
-        end = used + lines.shape[1] + last - first
-        record = words[used : end + -end % LINE_UNIT]
-        record[0], record[1 : lines.shape[1]], record[end - used :] = walls, lines[warp, 1:], 0
+        words[used], end = walls, used + lines.shape[1]
+        for k in range(1, lines.shape[1]):
+            words[used + k] = lines[warp, k]
         for k in range(first, last):
-            record[lines.shape[1] + k - first] = bases[k] - np.uint64(node + warp * WARP)
-        slot = _slot(words, record, slots)
+            words[end + k - first] = bases[k] - np.uint64(node + warp * WARP)
+        end += last - first
+        while end % LINE_UNIT:
+            words[end] = 0
+            end += 1
+        slot = _slot(words, used, end - used, slots)
         if slots[slot] == 0:
             slots[slot] = used // LINE_UNIT
-            used += record.size
+            used = end
         begin[warp] = slots[slot]
     return used
 
 
 @njit(cache=True)
-def _slot(words, record, slots):
+def _slot(words, start, size, slots):
     """Position of a record, or of an empty slot for it, in a hash table."""
     key = np.uint64(0)
-    for word in record:
-        key = (key ^ word) * np.uint64(0x9E3779B97F4A7C15)
-    slot = (key >> np.uint64(32)) & np.uint64(slots.size - 1)
-    while slots[slot]:
-        first = np.int64(slots[slot]) * LINE_UNIT
-        if np.array_equal(words[first : first + record.size], record):
-            break
-        slot = (slot + np.uint64(1)) & np.uint64(slots.size - 1)
+    for k in range(start, start + size):
+        key = (key ^ words[k]) * np.uint64(0x9E3779B97F4A7C15)
+    slot = np.int64(key >> np.uint64(32)) % slots.size
+    while slots[slot] and not _are_alike(words, np.int64(slots[slot]) * LINE_UNIT, start, size):
+        slot = (slot + 1) % slots.size
     return slot
+
+
+@njit(cache=True)
+def _are_alike(words, first, second, size):
+    for k in range(size):
+        if words[first + k] != words[second + k]:
+            return False
+    return True
