@@ -14,7 +14,7 @@ from math import inf
 from types import MappingProxyType
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY
-from muphy_lb.validation.case import Difference, Row, Settings, Validation, absolute, at_least, relative
+from muphy_lb.validation.case import Difference, Row, Settings, Skipped, Validation, absolute, at_least, relative
 
 HALF = "fp16"
 FLOOR = 0.02  # error of a steady velocity over the largest, of channels ten wide
@@ -34,6 +34,12 @@ def share_row(quantity: str, expected: float, found: float, tolerance: float, se
     """A row for a small share of the velocity, a slip or an error: relative to it, in half precision absolute."""
     compared = absolute if settings.precision == HALF else relative
     return compared(quantity, expected, found, tolerance)
+
+
+def refuse_half(settings: Settings, reason: str) -> None:
+    """Raises Skipped, with the reason, if the precision is half."""
+    if settings.precision == HALF:
+        raise Skipped(reason)
 
 
 def in_half(settings: Settings, *reasons: str) -> tuple[str, ...]:

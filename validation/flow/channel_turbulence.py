@@ -42,9 +42,9 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.case import DEFAULT, Row, Settings, Skipped, absolute, case, shown
+from muphy_lb.validation.case import DEFAULT, Row, Settings, absolute, case, shown
 from muphy_lb.validation.flows import lattice_simulation, on_box
-from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.limits import refuse_half
 from muphy_lb.validation.plot import Plot, Series
 
 RE_TAU = 178.12
@@ -166,8 +166,7 @@ TAKES_LONG = "mean velocity and Reynolds stress: averages take hours on a CPU, a
 @case("channel-turbulence", "Moser, Kim, Mansour, Phys. Fluids 11, 943 (1999): spectral, Re_tau = 178.12")
 def channel_turbulence(settings: Settings) -> Iterator:
     """Turbulence between plates, Re_tau 178: mean velocity, Reynolds stress, momentum; on a GPU in the whole box."""
-    if settings.precision == HALF:
-        raise Skipped(NOT_HALF)
+    refuse_half(settings, NOT_HALF)
     if settings.quick:
         yield _balance("mrt", averaged(QUICK, SCHEMES["mrt"], settings))
         yield TAKES_LONG
@@ -297,8 +296,7 @@ SEES_AXES = ("mrt, D3Q19", "regularised, D3Q19")  # schemes whose flow across is
 @case("streaks", "symmetry: velocities along x that depend on y and z alone leave v = w = 0")
 def streaks(settings: Settings) -> Iterator:
     """Streaks like those near the plates of a turbulent channel, and the flow across that some schemes make of them."""
-    if settings.precision == HALF:
-        raise Skipped("half precision rounds by more than what the flow across changes")
+    refuse_half(settings, "half precision rounds by more than what the flow across changes")
     for (collision, lattice), size in product(COLLISIONS, QUICK_SIZES if settings.quick else SIZES):
         found, name = flow_across(size, {"name": lattice, "collision": collision}, settings), f"{collision}, {lattice}"
         allowed = np.inf if name in SEES_AXES else TOLERANCES[size]

@@ -16,9 +16,9 @@ from itertools import product
 
 import numpy as np
 
-from muphy_lb.validation.case import DEFAULT, Settings, Skipped, absolute, case, relative
+from muphy_lb.validation.case import DEFAULT, Settings, absolute, case, relative
 from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, settle, start_along
-from muphy_lb.validation.limits import HALF, order_at_least
+from muphy_lb.validation.limits import order_at_least, refuse_half
 from muphy_lb.validation.plot import Plot, Series
 
 N_PANELS = 200  # of the integral from the wall to the middle
@@ -234,8 +234,7 @@ LES_STEADY = {"fp64": 1e-10, "fp32": 1e-5}
 )
 def smagorinsky(settings: Settings) -> Iterator:
     """Viscosity from the force on a sliding plate, and the profile of uniform shear."""
-    if settings.precision == HALF:
-        raise Skipped(NOT_HALF)
+    refuse_half(settings, NOT_HALF)
     tolerance = LES_TOLERANCE[settings.precision]
     for (name, scheme), constant in product(SCHEMES.items(), QUICK_CONSTANTS if settings.quick else CONSTANTS):
         expected = LES_VISCOSITY + constant**2 * LES_VELOCITY / HEIGHT

@@ -46,7 +46,7 @@ from muphy_lb.validation.case import (
 )
 from muphy_lb.validation.flow.data_files import SURFACES, DataFile, opening_tables
 from muphy_lb.validation.flows import over_two_steps, until_openings_are_steady, until_steady
-from muphy_lb.validation.limits import HALF, in_half, left_out_rules, possible_rules
+from muphy_lb.validation.limits import HALF, in_half, left_out_rules, possible_rules, refuse_half
 from muphy_lb.validation.plot import Picture, Plot, Series
 
 FOLDER, SURFACE, OPENINGS, WALLS = "aorta_openlb", "aorta3d.stl", "openings.json", "bouzidi"
@@ -81,8 +81,7 @@ QUICK = Size(1.2e-3, 20.0, 0.005, 2_000, 500, 0.01)
 def aorta(settings: Settings) -> Iterator:
     """Mass conservation, flow split, pressure drop and wall shear stress in an aorta."""
     folder = data_folder(f"{FOLDER}/{SURFACE}", f"{FOLDER}/{OPENINGS}") / FOLDER
-    if settings.precision == HALF:
-        raise Skipped(NOT_HALF)
+    refuse_half(settings, NOT_HALF)
     if not settings.interpolates:
         raise Skipped(left_out_rules((WALLS,), settings)[0])
     size = QUICK if settings.quick else FULL

@@ -20,7 +20,7 @@ from muphy_lb.boundaries.feedback import windkessel
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import DEFAULT, Settings, Skipped, absolute, case, relative
 from muphy_lb.validation.flows import from_axis, lattice_simulation, order_of_convergence, start_along
-from muphy_lb.validation.limits import HALF, NO_ORDERS, in_half, left_out_rules, order_at_least
+from muphy_lb.validation.limits import NO_ORDERS, in_half, left_out_rules, order_at_least, refuse_half
 from muphy_lb.validation.plot import Plot, Series, convergence
 
 
@@ -317,8 +317,7 @@ class Tube(NamedTuple):
 )
 def pulsatile_tube(settings: Settings) -> Iterator:
     """Velocity, pressure gradient and outlet of oscillating flow through a tube with a Windkessel behind it."""
-    if settings.precision == HALF:
-        raise Skipped(NOT_HALF)
+    refuse_half(settings, NOT_HALF)
     if not settings.interpolates:
         raise Skipped(f"{RULE} walls need streaming pull")
     numbers, radius = (QUICK_NUMBERS, QUICK_RADIUS) if settings.quick else (NUMBERS, RADIUS)

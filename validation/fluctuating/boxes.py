@@ -5,6 +5,7 @@ published follow from that, with N the number of independent numbers that a run 
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from math import sqrt
 
 import numpy as np
@@ -13,19 +14,16 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.physics.fluctuating.operators import noise_modes
 from muphy_lb.physics.fluctuating.temperature import BOLTZMANN_J_K
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.case import Settings, Skipped
+from muphy_lb.validation import limits
+from muphy_lb.validation.case import Settings
 from muphy_lb.validation.flows import lattice_simulation, memory
-from muphy_lb.validation.limits import HALF
 
 KT = 1e-6  # kT of most cases: so small that terms of second order in the velocity change no variance visibly
 
 VISCOSITY, N_SIGMA, LATTICE_D3Q19, BGK = 1 / 6, 5.0, "D3Q19", "bgk"
 
 
-def refuse_half(settings: Settings) -> None:
-    """Raises Skipped: half precision, which fluctuations refuse."""
-    if settings.precision == HALF:
-        raise Skipped("fluctuations refuse fp16: noise has no more than three digits in it")
+refuse_half = partial(limits.refuse_half, reason="fluctuations refuse fp16: noise has no more than three digits in it")
 
 
 def fluctuating_flow(geometry: Mapping, settings: Settings, **more) -> Solver:

@@ -16,7 +16,7 @@ from muphy_lb.physics.free_surface.start import InitialLiquid, Region, initial_f
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Settings, Skipped
 from muphy_lb.validation.flows import lattice_simulation, on_box
-from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.limits import refuse_half
 
 TANK, NO_FORCE = "tank", (0.0, 0.0, 0.0)
 EVERYTHING = ({"box_m": [[-1e6] * 3, [1e6] * 3]},)  # liquid of a simulation whose own start :func:`fill_with` replaces
@@ -32,8 +32,7 @@ def no_velocity(place: np.ndarray) -> np.ndarray:
 
 def refuse(settings: Settings) -> None:
     """Raises Skipped: half precision, or a streaming, that free surfaces refuse."""
-    if settings.precision == HALF:
-        raise Skipped("free surfaces refuse fp16: mass would be lost in its three digits")
+    refuse_half(settings, "free surfaces refuse fp16: mass would be lost in its three digits")
     if settings.streaming == PUSH.name:
         raise Skipped("free surfaces need pull or aa, streaming is push")
 

@@ -14,15 +14,14 @@ from muphy_lb.physics.particles.beads.start import unfolded
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Settings, Skipped
 from muphy_lb.validation.flows import lattice_simulation
-from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.limits import refuse_half
 
 KT, VISCOSITY, N_SIGMA = 1e-4, 1 / 6, 5.0
 
 
 def refuse(settings: Settings) -> None:
     """Raises Skipped: a precision or a streaming that beads refuse."""
-    if settings.precision == HALF:
-        raise Skipped("fp16 has too few digits for the forces of beads")
+    refuse_half(settings, "fp16 has too few digits for the forces of beads")
     if settings.streaming != "pull":
         raise Skipped("beads need the velocity of arriving populations before collisions: compute.streaming = 'pull'")
 

@@ -129,7 +129,7 @@ QUICK_WALKS = (Walk(8, 16, 600, 60),)
 def bead_diffusion(settings: Settings) -> Iterator:
     """Diffusion coefficients of beads in periodic boxes, over kT times the mobility."""
     beads_boxes.refuse(settings)
-    walks, curves, inverse_g = QUICK_WALKS if settings.quick else WALKS, [], []
+    walks, curves, found = QUICK_WALKS if settings.quick else WALKS, [], []
     for walk in walks:
         expected = beads_boxes.KT * _mobility(walk.edge, settings)
         velocity, place = _course(walk, settings)
@@ -137,12 +137,9 @@ def bead_diffusion(settings: Settings) -> Iterator:
         times = INTERVAL * np.arange(1, 2 * walk.lag // INTERVAL, max(1, walk.lag // 20))
         msd = [_mean_square(place, int(time) // INTERVAL) / (2.0 * time * expected) for time in times]
         curves.append(Series(f"L = {walk.edge}", times, msd, "points"))
-        inverse_g.append(
-            beads_boxes.VISCOSITY * (expected / beads_boxes.KT - 1.0 / WALK_FRICTION)
-            + HASIMOTO / (6.0 * pi * walk.edge)
-        )
-    for walk, found in zip(walks, inverse_g, strict=True):
-        yield relative(f"L = {walk.edge}: mean 1/g over places", MEAN_INVERSE_G, found, G_TOLERANCE)
+        found.append(inverse_g(expected / beads_boxes.KT, walk.edge, WALK_FRICTION))
+    for walk, mean in zip(walks, found, strict=True):
+        yield relative(f"L = {walk.edge}: mean 1/g over places", MEAN_INVERSE_G, mean, G_TOLERANCE)
     yield Plot("Displacements", "steps", "<dx^2> / (2 t kT mobility)", tuple(curves))
 
 

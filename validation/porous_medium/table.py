@@ -14,9 +14,9 @@ from muphy_lb.geometry.voxels import FLUID, SOLID, Voxels
 from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.measure.permeability import measured_permeability
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.case import Settings, Skipped, absolute, at_most, case, relative, shown
+from muphy_lb.validation.case import Settings, absolute, at_most, case, relative, shown
 from muphy_lb.validation.flows import lattice_simulation, until_steady
-from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.limits import refuse_half
 
 NU, FORCE = 0.1, 1e-6
 SHARES, QUICK_SHARES, HEIGHTS, QUICK_HEIGHTS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2), (1e-6, 1e-4, 1e-2), (16, 32), (16,)
@@ -210,8 +210,7 @@ def _steady_profile(flow: Solver) -> np.ndarray:
 
 
 def _refuse(settings: Settings) -> None:
-    if settings.precision == HALF:
-        raise Skipped("these comparisons need more digits than fp16 has")
+    refuse_half(settings, "these comparisons need more digits than fp16 has")
 
 
 CASES = (layers, oblique, slab, limits, dome)

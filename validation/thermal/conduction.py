@@ -10,9 +10,9 @@ from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.thermal.model import DIFFERENCES, METHODS, POPULATION_METHOD
 from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_heat
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.case import DEFAULT, Row, Settings, Skipped, absolute, case, relative
+from muphy_lb.validation.case import DEFAULT, Row, Settings, absolute, case, relative
 from muphy_lb.validation.flows import lattice_simulation
-from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.limits import refuse_half
 from muphy_lb.validation.plot import Plot, Series
 from muphy_lb.validation.thermal.heated_cavity import PRANDTL
 
@@ -36,8 +36,7 @@ DRIFT_STEPS = 2000
 )
 def heat(settings: Settings) -> Iterator:
     """Temperature between walls: conduction, decay, energy balance, and the onset of convection."""
-    if settings.precision == HALF:
-        raise Skipped("fp16 cannot resolve flows as weak as at the onset of convection")
+    refuse_half(settings, "fp16 cannot resolve flows as weak as at the onset of convection")
     for method in METHODS:
         yield _conduction(method, settings)
         for length in QUICK_WAVE_LENGTHS if settings.quick else WAVE_LENGTHS:

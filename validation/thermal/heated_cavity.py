@@ -17,9 +17,9 @@ from muphy_lb.physics.thermal.mid_plane import middle_heat
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
 from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_heat
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.case import DEFAULT, Row, Settings, Skipped, absolute, at_least, at_most, case, relative, shown
+from muphy_lb.validation.case import DEFAULT, Row, Settings, absolute, at_least, at_most, case, relative, shown
 from muphy_lb.validation.flows import extremum, lattice_simulation, middle, on_box, settle
-from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.limits import refuse_half
 from muphy_lb.validation.plot import Plot, Series, contours
 
 
@@ -91,8 +91,7 @@ class Cavity:
 )
 def heated_cavity(settings: Settings) -> Iterator:
     """Nusselt numbers of square and cube."""
-    if settings.precision == HALF:
-        raise Skipped("fp16 does not settle to the tolerances of this case")
+    refuse_half(settings, "fp16 does not settle to the tolerances of this case")
     for rayleigh, size in (QUICK_SQUARE_SIZES if settings.quick else SQUARE_SIZES).items():
         cavity = heated(rayleigh, size, settings, dimension=2)
         yield from _square(rayleigh, size, cavity, QUICK_TOLERANCE if settings.quick else SQUARE_TOLERANCE)
@@ -291,8 +290,7 @@ class ConvergenceHistory(NamedTuple):
 )
 def heated_cube(settings: Settings) -> Iterator:
     """Nusselt numbers up to Ra = 1e8; hours on one GPU at the highest, less on several."""
-    if settings.precision == HALF:
-        raise Skipped("fp16 does not settle to the tolerances of this case")
+    refuse_half(settings, "fp16 does not settle to the tolerances of this case")
     (rayleigh, size), allowed = METHODS_GRID, METHODS_TOLERANCE[0]
     if settings.quick:
         (rayleigh, size), allowed = QUICK_METHODS_GRID, METHODS_TOLERANCE[1]

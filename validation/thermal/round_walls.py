@@ -28,7 +28,7 @@ from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_
 from muphy_lb.run.solver import Solver
 from muphy_lb.validation.case import Row, Settings, Skipped, at_most, case, relative
 from muphy_lb.validation.flows import lattice_simulation
-from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.limits import refuse_half
 
 RADII = (6.3, 12.3)
 QUICK_RADII = (6.3,)
@@ -108,8 +108,7 @@ def heated_annulus(settings: Settings) -> Iterator:
 
 
 def _refuse(settings: Settings) -> None:
-    if settings.precision == HALF:
-        raise Skipped("fp16 resolves no differences of temperatures as small as these")
+    refuse_half(settings, "fp16 resolves no differences of temperatures as small as these")
     if not settings.interpolates:
         raise Skipped("interpolated walls need pull or aa")
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.validation.case import Row, Settings, Skipped, absolute, at_least, at_most, case, shown
-from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.case import Row, Settings, absolute, at_least, at_most, case, shown
+from muphy_lb.validation.limits import refuse_half
 from muphy_lb.validation.plot import Plot, Series
 from muphy_lb.validation.search import searched
 from muphy_lb.validation.thermal.heated_cavity import (
@@ -56,8 +56,7 @@ class LongRun(NamedTuple):
 )
 def heated_window(settings: Settings) -> Iterator:
     """The unsteady flow of the cube, and its return to steadiness: an hour on a GPU for each Rayleigh number."""
-    if settings.precision == HALF:
-        raise Skipped("fp16 does not settle to the tolerances of this case")
+    refuse_half(settings, "fp16 does not settle to the tolerances of this case")
     if settings.quick:
         run = long_run(QUICK_RAYLEIGH, settings)
         yield at_most(f"{_name(run)}: change in {CHANGE_STEPS} steps, steady", STEADY_AT_MOST, run.history.change)

@@ -1,12 +1,13 @@
 """Parts of several validation cases of two fluids."""
 
+from functools import partial
+
 import numpy as np
 
 from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.two_fluid.observers import FLOW_OF_BOTH
 from muphy_lb.run.solver import Solver
-from muphy_lb.validation.case import Settings, Skipped
-from muphy_lb.validation.limits import HALF
+from muphy_lb.validation import limits
 
 NU = 0.1
 
@@ -22,7 +23,4 @@ def flows_of(flow: Solver) -> tuple[np.ndarray, np.ndarray]:
     return sums[:3], sums[3:]
 
 
-def refuse_half(settings: Settings) -> None:
-    """Raise Skipped in half precision."""
-    if settings.precision == HALF:
-        raise Skipped("two fluids need more digits than fp16 has")
+refuse_half = partial(limits.refuse_half, reason="two fluids need more digits than fp16 has")
