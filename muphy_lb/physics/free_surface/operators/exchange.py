@@ -190,12 +190,8 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
                 is_crossed, wet, given = columns[q - 1]
                 between, mass = np.where(is_crossed, wet, between), mass + np.where(is_crossed, given, 0.0)
             elif tensions:
-                ahead = parameters[TENSION_AHEAD]
-                least = np.minimum(LEAST_OF_TENSION + np.abs(fill[n] - fill[neighbours[q - 1]]), 1.0)
-                lacking = lattice.w[q] * np.maximum(least - between, 0.0)
-                mass = mass + np.where(kind & INTERFACE, lacking * (ahead[neighbours[q - 1]] - tension), 0.0)
-            share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, between, 0.0))
-            mass = mass + share * gained
+                mass = mass + lattice.w[q] * _levelled(between, kind, n, neighbours[q - 1], parameters)
+            mass = mass + np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, between, 0.0)) * gained
             through = through + np.where(kind == OPENING, gained, 0.0)
             missing = 2.0 * lattice.w[q] * even[q] - leaving[q]
             missing = np.where(stops, lattice.w[q] * (rho - 1.0), missing)
@@ -235,6 +231,14 @@ def _tension(capillarity: Operator, own, n, parameters):
     ahead = np.where(is_range, np.minimum(np.maximum(own, ahead), most), ahead)
     parameters[TENSION_AHEAD][n], parameters[LAST_TENSION][n] = ahead, np.where(is_range, 0.0, last)
     return ahead
+
+
+def _levelled(share, kind, n, beside, parameters):
+    """(m,) what the pressure of surface tension gives cells n from those ``beside`` them of a ``kind``, if these are
+    interface, beyond their wet ``share``, over the weight of the link."""
+    fill, ahead = parameters[FILL], parameters[TENSION_AHEAD]
+    least = np.minimum(LEAST_OF_TENSION + np.abs(fill[n] - fill[beside]), 1.0)
+    return np.where(kind & INTERFACE, np.maximum(least - share, 0.0) * (ahead[beside] - ahead[n]), 0.0)
 
 
 def _even(populations, neighbours, n, lattice, parameters, pushed):
