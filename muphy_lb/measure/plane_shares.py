@@ -3,10 +3,9 @@
 A plane takes the nodes with the share of their voxel that lies within half a voxel of it: these shares are its area for
 every direction and place, and for a plane along the axes the interpolation between two layers.
 
-Beside walls at rest that know where they cut links the voxels are not those of the lumen. A link along axis i meets the
-wall at the distance d. The column around it reaches by d - 1/2 beyond its face: all columns of one axis make up the
-area, and the axes count by the squares n_i^2 of the wall's normal. Along the column the velocity falls to 0 at the
-wall, so that what flows through it beyond the face is
+Beside walls at rest that know where they cut links the voxels are not those of the lumen: its area is that of the
+voxels and their gaps (:func:`muphy_lb.boundaries.opening_walls.gap_areas`). Along a link that meets the wall at the
+distance d the velocity falls to 0, so that what flows through the column around it beyond the face of the voxel is
 
     (d - 1/2)^2 / 2  (u + u_behind) / (1 + 2 d),
 
@@ -22,11 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.boundaries.wall_balance import wall_planes
+from muphy_lb.boundaries.opening_walls import gap_areas, holding
 from muphy_lb.boundaries.wall_motion import HALF
-from muphy_lb.domain.links import is_wall
 from muphy_lb.domain.part import cuts_of
-from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, NeighbourSearch
+from muphy_lb.geometry.neighbours import NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.lattice import Lattice
 
@@ -55,20 +53,19 @@ def up_to_walls(nodes: NodeList, lattice: Lattice, moved: tuple[int, ...], near:
     if nodes.cuts is None:
         return PlaneShares(voxel, share, share)
     cuts, search, number = cuts_of(nodes.cuts, voxel), NeighbourSearch(nodes), nodes.numbers_of(voxel)
-    _, normal = wall_planes(voxel, cuts, lattice)
-    area, places, shares = share.copy(), [voxel], [share]
-    for vector in lattice.c[np.abs(lattice.c).sum(axis=1) == 1]:
-        into, behind = search.table([vector, -vector], number)
+    axes = lattice.c[np.abs(lattice.c).sum(axis=1) == 1]
+    into, behind = search.table(axes, number), search.table(-axes, number)
+    holds = holding(into, moved) & (behind >= 0)
+    places, shares = [voxel], [share]
+    for vector, is_held, inner in zip(axes, holds, behind, strict=True):
         distance = cuts.of(voxel, vector)
-        is_cut = is_wall(into) & ~np.isin(into, FIRST_WALL_LINK - np.array(moved, dtype=np.int64))
-        met = np.flatnonzero(is_cut & (behind >= 0) & ~np.isnan(distance))
-        gap = distance[met] - HALF
-        area[met] += share[met] * (normal[met] @ vector) ** 2 * gap
-        places += [voxel[met], nodes.voxel[behind[met]]]
-        shares += [share[met] * gap**2 / (2.0 + 4.0 * distance[met])] * 2
+        met = np.flatnonzero(is_held & ~np.isnan(distance))
+        further = share[met] * (distance[met] - HALF) ** 2 / (2.0 + 4.0 * distance[met])
+        places += [voxel[met], nodes.voxel[inner[met]]]
+        shares += [further, further]
     found, place = np.unique(np.concatenate(places), return_inverse=True)
     areas = np.zeros(found.size)
-    areas[np.searchsorted(found, voxel)] = area
+    areas[np.searchsorted(found, voxel)] = share * (1.0 + gap_areas(lattice, cuts, voxel, holds))
     return PlaneShares(found, areas, np.bincount(place, np.concatenate(shares)))
 
 
