@@ -7,8 +7,9 @@ import numpy as np
 
 from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.feedback import Feedback
-from muphy_lb.boundaries.opening_walls import gap_areas, holding, inwards, stair_points, wall_points
+from muphy_lb.boundaries.opening_walls import holding, inwards, stair_points, wall_points
 from muphy_lb.boundaries.profiles import PROFILES, Profile, PulsatileProfile, plug
+from muphy_lb.boundaries.sections import area_behind, gap_areas
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.domain.links import AXIS_TOLERANCE, plane_axes
 from muphy_lb.domain.part import chunks, cuts_of
@@ -164,6 +165,9 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
             if beside.any() and _Arms.of(walls, frame).straight_misfit() < MOST_MISFIT:
                 slanted = _through(stair_points(nodes, lattice, opening, rim.voxel[each], slip), frame, are_stairs=True)
                 frame = slanted if slanted.cosine < 1.0 else frame
+        if cuts is not None and not slip and plane_axes([frame])[0] < 0 and frame.has_walls:
+            area = area_behind(nodes, lattice, frame)
+            frame = replace(frame, area=area, radius=_equivalent_radius(area, lattice.dimension))
         found.append(replace(frame, radius=frame.radius * frame.cosine ** (1.0 / (lattice.dimension - 1))))
     return tuple(found)
 

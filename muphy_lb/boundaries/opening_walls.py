@@ -1,10 +1,9 @@
-"""Positions of the walls beside an opening or a plane, which determine its section and the direction of its vessel."""
+"""Positions of the walls beside an opening, which determine its section and the direction of its vessel."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from muphy_lb.boundaries.wall_balance import wall_planes
 from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.domain.links import AXIS_TOLERANCE, is_wall
 from muphy_lb.domain.part import chunks
@@ -24,26 +23,6 @@ NOT_AT_WALL = np.iinfo(np.int32).min  # neighbour of a node at a wall that is at
 def holding(table: np.ndarray, slip) -> np.ndarray:
     """(Q, n) whether links of a table of neighbours lead into walls that do not slip."""
     return is_wall(table) & ~np.isin(table, FIRST_WALL_LINK - np.array(slip, dtype=np.int64))
-
-
-def gap_areas(lattice: Lattice, cuts: Cuts, voxel: np.ndarray, holds: np.ndarray) -> np.ndarray:
-    """(n,) cross-section of the fluid between the faces of voxels and walls, negative where these cut into the voxels.
-
-    A link along axis i meets the wall at the distance d: the column around it reaches by d - 1/2 beyond its face. All
-    columns of one axis make up the whole; the axes count by n_i^2, which add up to 1.
-
-    Args:
-        lattice: the velocity set.
-        cuts: of at least these voxels.
-        voxel: (n,) voxel ids.
-        holds: (2 D, n) which of their links along the axes, in the lattice's order, lead into walls that count.
-    """
-    _, normal = wall_planes(voxel, cuts, lattice)
-    area = np.zeros(voxel.size)
-    for vector, is_held in zip(lattice.c[np.abs(lattice.c).sum(axis=1) == 1], holds, strict=True):
-        gap = np.where(is_held, cuts.of(voxel, vector) - HALF, 0.0)
-        area += (normal @ vector) ** 2 * np.nan_to_num(gap)
-    return area
 
 
 def inwards(nodes: NodeList, lattice: Lattice, voxel: np.ndarray, normal) -> np.ndarray:
@@ -85,7 +64,7 @@ def stair_points(nodes: NodeList, lattice: Lattice, opening: Opening, voxel: np.
     place, normal = voxel_coordinates(voxel, nodes.shape), np.asarray(opening.normal)
     first = float((place @ normal).min())
     corners = place.min(axis=0) - 2 * STAIRS, place.max(axis=0) + 2 * STAIRS
-    near = _between(nodes, corners, normal, (first - MARGIN, first + STAIRS + MARGIN))
+    near = nodes_between(nodes, corners, normal, (first - MARGIN, first + STAIRS + MARGIN))
     shell, table = _at_walls(nodes, lattice, near, slip)
     at = voxel_coordinates(near[shell], nodes.shape)
     depth = at @ normal - first
@@ -99,7 +78,7 @@ def stair_points(nodes: NodeList, lattice: Lattice, opening: Opening, voxel: np.
     return np.concatenate(points)
 
 
-def _between(nodes: NodeList, corners: tuple, normal: np.ndarray, depths: tuple) -> np.ndarray:
+def nodes_between(nodes: NodeList, corners: tuple, normal: np.ndarray, depths: tuple) -> np.ndarray:
     """Ascending ids of the fluid voxels between two corners (x, y, z), and two places along a normal, read chunk by
     chunk."""
     (low, high), (least, most), layer = corners, depths, nodes.shape[1] * nodes.shape[2]

@@ -4,7 +4,7 @@ A plane takes the nodes with the share of their voxel that lies within half a vo
 every direction and place, and for a plane along the axes the interpolation between two layers.
 
 Beside walls at rest that know where they cut links the voxels are not those of the lumen: its area is that of the
-voxels and their gaps (:func:`muphy_lb.boundaries.opening_walls.gap_areas`). Along a link that meets the wall at the
+voxels and their gaps (:func:`muphy_lb.boundaries.sections.gap_areas`). Along a link that meets the wall at the
 distance d the velocity falls to 0, so that what flows through the column around it beyond the face of the voxel is
 
     (d - 1/2)^2 / 2  (u + u_behind) / (1 + 2 d),
@@ -15,21 +15,17 @@ back. With it the flow rate is what crosses the plane in the balance of mass (ow
 voxels across, at any angle, within 0.12 % of what enters).
 """
 
-from itertools import product
-from math import factorial
 from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.boundaries.opening_walls import gap_areas, holding
+from muphy_lb.boundaries.opening_walls import holding
+from muphy_lb.boundaries.sections import gap_areas
 from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.domain.part import cuts_of
 from muphy_lb.geometry.neighbours import NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.lattice import Lattice
-
-ALONG_AXES = 1e-4  # largest component of a normal that counts as 0
-TOUCHING = 1e-7  # largest share of a voxel that counts as 0: round-off is smaller
 
 
 class PlaneShares(NamedTuple):
@@ -67,29 +63,6 @@ def up_to_walls(nodes: NodeList, lattice: Lattice, moved: tuple[int, ...], near:
     areas = np.zeros(found.size)
     areas[np.searchsorted(found, voxel)] = share * (1.0 + gap_areas(lattice, cuts, voxel, holds))
     return PlaneShares(found, areas, np.bincount(place, np.concatenate(shares)))
-
-
-def shares_near_plane(across: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """(m,) shares of voxels within half a voxel of a plane.
-
-    The share of a unit cube with corner 0 below the plane n.x = s is the sum over its corners v of (-1)^|v| (s - n.v)^k
-    where that is positive, over k! times the product of the k components of n that are not 0, taken positive.
-
-    Args:
-        across: (m,) distances of the middles of the voxels from the plane, in voxels.
-        normal: (3,) unit normal of the plane.
-    """
-    n = np.abs(normal)
-    n = n[n > ALONG_AXES]
-    if n.size == 1:
-        return np.maximum(0.0, 1.0 - np.abs(across))
-    near = np.abs(across) < 0.5 * (1.0 + n.sum())
-    corners, found = np.array(list(product((0, 1), repeat=n.size))), np.zeros(across.shape)
-    for sign, face in ((1.0, 0.5), (-1.0, -0.5)):
-        below = 0.5 * n.sum() + face + across[near, None] - corners @ n
-        found[near] += sign * (np.maximum(below, 0.0) ** n.size @ (-1.0) ** corners.sum(axis=1))
-    found /= factorial(n.size) * n.prod()
-    return np.where(found > TOUCHING, found, 0.0)
 
 
 def nearest_piece(voxel: np.ndarray, shape: tuple[int, int, int], distance: np.ndarray) -> np.ndarray:

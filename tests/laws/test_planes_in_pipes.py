@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from muphy_lb.boundaries.sections import shares_near_plane
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.case.output import ProbeSection
 from muphy_lb.geometry.neighbours import cut_links
 from muphy_lb.geometry.nodes import NodeList, build_nodes, voxel_coordinates
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.lattice import D2Q9, D3Q19
-from muphy_lb.measure.plane_shares import shares_near_plane, up_to_walls
+from muphy_lb.measure.plane_shares import up_to_walls
 from muphy_lb.measure.probes import PlaneValues
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.solver import Solver
