@@ -10,7 +10,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.boundaries.opening_walls import holding, inwards, stair_points, wall_points
 from muphy_lb.boundaries.profiles import PROFILES, Profile, PulsatileProfile, plug
-from muphy_lb.boundaries.wall_motion import HALF
+from muphy_lb.boundaries.sections import area_behind, gap_areas
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.domain.links import AXIS_TOLERANCE, plane_axes
 from muphy_lb.domain.part import cuts_of
@@ -54,9 +54,10 @@ class Condition:
 class OpeningFrame:
     """Geometric measures of one opening in lattice units."""
 
+    area: float  #: cross-section, up to where walls cut links
     #: cross-section of the voxels: sum of -c_q.n over the links along the axes that cross the opening (a plane of
     #: normal n is crossed by |n_i| links of axis i per unit area, and sum n_i^2 = 1)
-    area: float
+    of_voxels: float
     centroid: np.ndarray  #: mean (x, y, z) of the link midpoints
     normal: np.ndarray  #: unit vector into the fluid
     #: of the disc of this area, up to where the walls are; half the width in two dimensions; seen along the vessel
@@ -81,12 +82,13 @@ class OpeningFrame:
     @property
     def is_round(self) -> bool:
         """Whether walls beside it are stairs if they are those of voxels: not where it fills the box around it."""
-        return self.has_walls and self.area != np.prod(2.0 * self.half_widths)
+        return self.has_walls and self.of_voxels != np.prod(2.0 * self.half_widths)
 
     @property
     def vessel_area(self) -> float:
-        """Cross-section of the vessel, whose waves have that; ``area`` is what the plane cuts of it."""
-        return self.area * self.cosine
+        """Cross-section of the voxels of the vessel, which store its waves; ``of_voxels`` is what the plane cuts of
+        it."""
+        return self.of_voxels * self.cosine
 
     @property
     def section(self) -> np.ndarray:
@@ -148,9 +150,15 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
     if nodes.cuts is not None and nodes.openings:
         cuts = cuts_of(nodes.cuts, np.unique(np.concatenate([*(rim.voxel[each] for each in own), *inside])))
     found = []
+    straight = np.abs(lattice.c).sum(axis=1) == 1
     for number, (each, beside, behind) in enumerate(zip(own, is_beside, inside, strict=True)):
         opening, inner = nodes.openings[number], behind[: 0 if slip else behind.size]
-        frame = replace(_frame(nodes, lattice, links, midpoint, number, mine[number]), has_walls=bool(beside.any()))
+        gap = np.zeros(each.size)
+        if cuts is not None:
+            gap = gap_areas(lattice, cuts, rim.voxel[each], holding(table[straight][:, each], slip))
+        beyond = gap[np.searchsorted(each, links.node[mine[number]])]
+        frame = _frame(nodes, lattice, links, midpoint, number, (mine[number], beyond))
+        frame = replace(frame, has_walls=bool(beside.any()))
         walls, are_cut = wall_points(nodes, lattice, opening, (rim.voxel[each], beside), (cuts, inner))
         frame = _through(walls, frame)
         if not are_cut:
@@ -158,6 +166,9 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
             if beside.any() and _Arms.of(walls, frame).straight_misfit() < MOST_MISFIT:
                 slanted = _through(stair_points(nodes, lattice, opening, rim.voxel[each], slip), frame, are_stairs=True)
                 frame = slanted if slanted.cosine < 1.0 else frame
+        if cuts is not None and not slip and plane_axes([frame])[0] < 0 and frame.has_walls:
+            area = area_behind(nodes, lattice, frame)
+            frame = replace(frame, area=area, radius=_equivalent_radius(area, lattice.dimension))
         found.append(replace(frame, radius=frame.radius * frame.cosine ** (1.0 / (lattice.dimension - 1))))
     return tuple(found)
 
@@ -237,7 +248,7 @@ class _Arms:
 
 
 def opening_areas_m2(nodes: NodeList | GeometryHeader, frames) -> dict[str, float]:
-    """Cross-section of every opening by name [m^2]."""
+    """Cross-section of every opening by name, up to where walls cut links [m^2]."""
     openings = zip(nodes.openings, frames, strict=True)
     return {opening.name: frame.area * nodes.spacing_m**2 for opening, frame in openings}
 
@@ -394,30 +405,31 @@ def _midpoints(nodes, lattice, links):
     return voxel_coordinates(links.voxel, nodes.shape) + 0.5 * lattice.c[links.q]
 
 
-def _frame(nodes, lattice, links, midpoint, number, mine) -> OpeningFrame:
-    opening = nodes.openings[number]
+def _frame(nodes, lattice, links, midpoint, number, own: tuple[np.ndarray, np.ndarray]) -> OpeningFrame:
+    """``own``: numbers of its links, and the area between the voxel of each one's node and the walls."""
+    (mine, beyond), opening = own, nodes.openings[number]
     normal = np.asarray(opening.normal)
     momentum = link_momentum(lattice, links.q[mine], np.broadcast_to(normal, (mine.size, 3)))
-    along_axis = links.q[mine][np.abs(lattice.c[links.q[mine]]).sum(axis=1) == 1]
-    area = -float((lattice.c[along_axis] @ normal).sum())
-    if not (area > 0.0 and momentum.sum() > 0.0):
+    is_straight = np.abs(lattice.c[links.q[mine]]).sum(axis=1) == 1
+    crossed = -(lattice.c[links.q[mine][is_straight]] @ normal)
+    of_voxels = float(crossed.sum())
+    area = of_voxels + float(crossed @ beyond[is_straight])
+    if not (of_voxels > 0.0 and momentum.sum() > 0.0):
         raise InputError(
             f"no {lattice.name} link of the fluid crosses opening {opening.name!r} (centre {opening.centre_m} m);"
             " move its plane into the fluid or check its normal"
         )
     centroid = (momentum[:, None] * midpoint[mine]).sum(axis=0) / momentum.sum()
-    straight = midpoint[mine][np.abs(lattice.c[links.q[mine]]).sum(axis=1) == 1]
+    straight = midpoint[mine][is_straight]
     low, high = straight.min(axis=0), straight.max(axis=0)
     middle, half_widths = 0.5 * (low + high), 0.5 * (high - low) + 0.5
-    between_walls = area + _beyond_voxels(nodes, lattice, links.voxel[mine], centroid, normal)
-    radius = _equivalent_radius(between_walls, lattice.dimension)
+    radius = _equivalent_radius(area, lattice.dimension)
     conductance = 2.0 * float(lattice.w[links.q[mine]].sum())
     moments = _second_moments(midpoint[mine] - centroid, momentum / momentum.sum(), normal, nodes.periodic)
     ellipse = _ellipse(moments, radius, lattice.dimension)
     centre = (np.array(opening.centre_m) - nodes.origin_m) / nodes.spacing_m
-    return OpeningFrame(
-        area, centroid, normal, radius, middle, half_widths, conductance, ellipse, centroid, normal, centre
-    )
+    box = middle, half_widths
+    return OpeningFrame(area, of_voxels, centroid, normal, radius, *box, conductance, ellipse, centroid, normal, centre)
 
 
 def _second_moments(arm: np.ndarray, weight: np.ndarray, normal: np.ndarray, periodic) -> np.ndarray:
@@ -437,23 +449,6 @@ def _ellipse(moments: np.ndarray, radius: float, dimension: int) -> np.ndarray:
     else:
         variance *= variance.size + 2
     return (axes / variance) @ axes.T
-
-
-def _beyond_voxels(nodes, lattice, voxel: np.ndarray, centroid: np.ndarray, normal: np.ndarray) -> float:
-    """Area between the voxels of an opening normal to an axis and the wall, as far as its links are cut. A link along
-    an axis counts by the square of the wall's normal along it (as in ``wall_volumes``), which leads away from the
-    centroid."""
-    if nodes.cuts is None or np.abs(normal).max() < 1.0 - AXIS_TOLERANCE:
-        return 0.0
-    own = np.unique(voxel)
-    cuts, arm = cuts_of(nodes.cuts, own), voxel_coordinates(own, nodes.shape) - centroid
-    arm -= np.outer(arm @ normal, normal)
-    share = arm**2 / np.maximum((arm**2).sum(axis=1, keepdims=True), AXIS_TOLERANCE)
-    found = 0.0
-    for vector in lattice.c[np.abs(lattice.c).sum(axis=1) == 1]:
-        gap = cuts.of(own, vector) - HALF
-        found += float(np.nansum(gap * (share @ np.abs(vector))))
-    return found
 
 
 def _equivalent_radius(area: float, dimension: int) -> float:

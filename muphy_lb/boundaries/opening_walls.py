@@ -64,7 +64,7 @@ def stair_points(nodes: NodeList, lattice: Lattice, opening: Opening, voxel: np.
     place, normal = voxel_coordinates(voxel, nodes.shape), np.asarray(opening.normal)
     first = float((place @ normal).min())
     corners = place.min(axis=0) - 2 * STAIRS, place.max(axis=0) + 2 * STAIRS
-    near = _between(nodes, corners, normal, (first - MARGIN, first + STAIRS + MARGIN))
+    near = nodes_between(nodes, corners, normal, (first - MARGIN, first + STAIRS + MARGIN))
     shell, table = _at_walls(nodes, lattice, near, slip)
     at = voxel_coordinates(near[shell], nodes.shape)
     depth = at @ normal - first
@@ -78,7 +78,7 @@ def stair_points(nodes: NodeList, lattice: Lattice, opening: Opening, voxel: np.
     return np.concatenate(points)
 
 
-def _between(nodes: NodeList, corners: tuple, normal: np.ndarray, depths: tuple) -> np.ndarray:
+def nodes_between(nodes: NodeList, corners: tuple, normal: np.ndarray, depths: tuple) -> np.ndarray:
     """Ascending ids of the fluid voxels between two corners (x, y, z), and two places along a normal, read chunk by
     chunk."""
     (low, high), (least, most), layer = corners, depths, nodes.shape[1] * nodes.shape[2]

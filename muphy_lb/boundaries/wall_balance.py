@@ -87,7 +87,7 @@ def gap_shares(gaps: Gaps, cuts: Cuts, lattice: Lattice, communicator) -> np.nda
     """
     links, from_far = gaps.links, far_values(gaps, lattice, communicator)
     voxel, node = np.unique(links.voxel, return_inverse=True)
-    distance, normal = _planes(voxel, cuts, lattice)
+    distance, normal = wall_planes(voxel, cuts, lattice)
     is_interpolated = np.isfinite(distance)
     distance = np.where(is_interpolated, distance, 0.0)
     carried = _carried(distance[node], normal[node], links.q, lattice)
@@ -187,7 +187,7 @@ def _carried(distance: np.ndarray, normal: np.ndarray, q: np.ndarray, lattice: L
     return (lattice.w[q] * np.concatenate((middle * along, symmetric))).T
 
 
-def _planes(voxel: np.ndarray, cuts: Cuts, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
+def wall_planes(voxel: np.ndarray, cuts: Cuts, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
     """((n,) distance of each node from the plane through the points where its links meet the wall, (n, 3) its normal
     towards the node). The plane is fitted by least squares; at walls of voxels it is infinitely far."""
     matrix, vector = np.zeros((voxel.size, 3, 3)), np.zeros((voxel.size, 3))

@@ -99,7 +99,7 @@ class _Opening(Section):
     radius_m: Positive | None = None
     """radius around the centre [m]; without it the whole plane"""
     velocity_m_s: float | None = None
-    """mean velocity along the normal [m/s]; positive flows in"""
+    """mean velocity along the normal [m/s], over the area up to walls that know their place; positive flows in"""
     flow_rate_m3_s: float | None = None
     """volume flow rate along the normal [m3/s]; positive flows in"""
     mass_flow_kg_s: float | None = None

@@ -1,9 +1,8 @@
 """Probes: the flow at points, along lines and through planes, and between two planes.
 
 A point takes the velocity, the pressure and the scalars of other physics from the (at most eight) fluid nodes around
-it, trilinearly; the weight of solid ones goes to the others. A plane takes the nodes with the share of their voxel that
-lies within half a voxel of it: these shares are its area for every direction and place, and for a plane along the axes
-the interpolation between two layers.
+it, trilinearly; the weight of solid ones goes to the others. A plane takes the nodes with their shares of it
+(:mod:`muphy_lb.measure.plane_shares`).
 
 Of nodes that are partly fluid that share counts: points that lie more in gas than in liquid have no values; flow rates
 and speeds of planes are those of the liquid, their pressure is that of liquid and gas.
@@ -17,12 +16,12 @@ behind takes (Pijls, van Son, Kirkeeide, De Bruyne, Gould, Circulation 87, 1354 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
-from math import factorial
 from pathlib import Path
 
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.boundaries.sections import shares_near_plane
 from muphy_lb.case.output import ProbeSection
 from muphy_lb.geometry.nodes import NodeList, box_told, voxel_coordinates
 from muphy_lb.geometry.openings.carve import unit_hint
@@ -30,14 +29,13 @@ from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.period import PeriodMeans
+from muphy_lb.measure.plane_shares import PlaneShares, nearest_piece, up_to_walls
 from muphy_lb.measure.shear.fields import STRESS_FIELDS, NodeNumbers, column_names
 from muphy_lb.measure.shear.stress import stored_density_and_velocity
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 
 AT_POINTS = ("velocity_x_m_s", "velocity_y_m_s", "velocity_z_m_s", "pressure_pa")
 ACROSS_PLANES = ("flow_rate_m3_s", "mean_pressure_pa", "mean_speed_m_s", "max_speed_m_s")
-ALONG_AXES = 1e-4  # largest component of a normal that counts as 0
-TOUCHING = 1e-7  # largest share of a voxel that counts as 0: round-off is smaller
 CORNERS = np.array(list(product((0, 1), repeat=3)))
 
 
@@ -51,7 +49,7 @@ class ProbeSeries(SeriesObserver):
         self.file = f"probe_{section.name}.csv"
         self._section = section
         self._scalars = [scalar for physics in view.physics for scalar in physics.probed]
-        wanted = self.choose(whole_nodes(view)) if view.communicator.rank == 0 else None
+        wanted = self.choose(whole_nodes(view), view) if view.communicator.rank == 0 else None
         self._probe = view.node_probe(wanted)
         self._stress = NodeNumbers(view, wanted) if section.fields else None
         super().__init__(view, folder, resume_step)
@@ -81,7 +79,7 @@ class ProbeSeries(SeriesObserver):
         fluid."""
         raise NotImplementedError
 
-    def choose(self, nodes: NodeList) -> np.ndarray:
+    def choose(self, nodes: NodeList, view: PreparedView) -> np.ndarray:
         """Ascending voxel ids of the nodes to read."""
         raise NotImplementedError
 
@@ -118,7 +116,7 @@ class _PointSeries(ProbeSeries):
             _refuse(section, nodes, "no point of it lies")
         return voxel, weight
 
-    def choose(self, nodes: NodeList) -> np.ndarray:
+    def choose(self, nodes: NodeList, view: PreparedView) -> np.ndarray:
         voxel, weight = self.weights(self._section, nodes)
         wanted = np.unique(voxel[weight > 0.0])
         position = np.minimum(np.searchsorted(wanted, voxel), wanted.size - 1)
@@ -144,7 +142,7 @@ class _PointSeries(ProbeSeries):
 class _PlaneSeries(ProbeSeries):
     @staticmethod
     def weights(section, nodes) -> tuple[np.ndarray, np.ndarray]:
-        """(m,) nodes near the plane, ascending, and their weights."""
+        """(m,) nodes near the plane, ascending, and the shares of their voxels."""
         normal, spacing_m = _unit_normal(section), nodes.spacing_m
         voxel = np.sort(nodes.voxel)
         arm = voxel_coordinates(voxel, nodes.shape) - (np.array(section.plane_m) - nodes.origin_m) / spacing_m
@@ -160,44 +158,29 @@ class _PlaneSeries(ProbeSeries):
             near[near] = nearest_piece(voxel[near], nodes.shape, np.linalg.norm(arm[near], axis=1))
         return voxel[near], weight[near]
 
-    def choose(self, nodes: NodeList) -> np.ndarray:
-        voxel, weight = self.weights(self._section, nodes)
-        self._normal, self._area_m2 = _unit_normal(self._section), weight * nodes.spacing_m**2
-        return voxel
+    def choose(self, nodes: NodeList, view: PreparedView) -> np.ndarray:
+        shares, voxel_m2 = _plane_shares(self._section, nodes, view), nodes.spacing_m**2
+        self._normal, self._area_m2 = _unit_normal(self._section), shares.area * voxel_m2
+        self._flow_m2 = shares.flow * voxel_m2
+        return shares.voxel
 
     def columns(self) -> list[str]:
         return [*ACROSS_PLANES, *(f"mean_{column}" for column in self.further)]
 
     def reduce(self, velocity_m_s, scalars, share, gas_pa) -> np.ndarray:
-        speed_m_s, area_m2 = np.linalg.norm(velocity_m_s, axis=0), share * self._area_m2
-        flow_rate_m3_s, wet_m2 = float((self._normal @ velocity_m_s * area_m2).sum()), area_m2.sum() or np.nan
+        speed_m_s, area_m2, flow_m2 = np.linalg.norm(velocity_m_s, axis=0), share * self._area_m2, share * self._flow_m2
+        flow_rate_m3_s, wet_m2 = float((self._normal @ velocity_m_s * flow_m2).sum()), area_m2.sum() or np.nan
         pressure_pa = (area_m2 * scalars[0] + (self._area_m2 - area_m2) * gas_pa).sum() / self._area_m2.sum()
-        mean_speed_m_s, *means = (float((values * area_m2).sum() / wet_m2) for values in (speed_m_s, *scalars[1:]))
-        largest_m_s = speed_m_s[share > 0.0].max(initial=0.0)
+        mean_speed_m_s = float((speed_m_s * flow_m2).sum() / wet_m2)
+        means = [float((values * area_m2).sum() / wet_m2) for values in scalars[1:]]
+        largest_m_s = speed_m_s[area_m2 > 0.0].max(initial=0.0)
         return np.array([flow_rate_m3_s, pressure_pa, mean_speed_m_s, largest_m_s, *means])
 
 
-def shares_near_plane(across: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """(m,) shares of voxels within half a voxel of a plane.
-
-    The share of a unit cube with corner 0 below the plane n.x = s is the sum over its corners v of (-1)^|v| (s - n.v)^k
-    where that is positive, over k! times the product of the k components of n that are not 0, taken positive.
-
-    Args:
-        across: (m,) distances of the middles of the voxels from the plane, in voxels.
-        normal: (3,) unit normal of the plane.
-    """
-    n = np.abs(normal)
-    n = n[n > ALONG_AXES]
-    if n.size == 1:
-        return np.maximum(0.0, 1.0 - np.abs(across))
-    near = np.abs(across) < 0.5 * (1.0 + n.sum())
-    corners, found = np.array(list(product((0, 1), repeat=n.size))), np.zeros(across.shape)
-    for sign, face in ((1.0, 0.5), (-1.0, -0.5)):
-        below = 0.5 * n.sum() + face + across[near, None] - corners @ n
-        found[near] += sign * (np.maximum(below, 0.0) ** n.size @ (-1.0) ** corners.sum(axis=1))
-    found /= factorial(n.size) * n.prod()
-    return np.where(found > TOUCHING, found, 0.0)
+def _plane_shares(section: ProbeSection, nodes: NodeList, view: PreparedView) -> PlaneShares:
+    """The shares of the nodes that a plane of the case reads; on rank 0."""
+    moved = tuple(number for number, motion in enumerate(view.motions) if motion.moves or motion.slips)
+    return up_to_walls(nodes, view.lattice, moved, _PlaneSeries.weights(section, nodes))
 
 
 class PlaneValues:
@@ -213,7 +196,7 @@ class PlaneValues:
     def __init__(self, section: ProbeSection, view: FlowView, nodes: NodeList | None):
         self._view, self._normal, voxel = view, _unit_normal(section), None
         if nodes is not None:
-            voxel, self._weight = _PlaneSeries.weights(section, nodes)
+            voxel, self._area, self._flow = _plane_shares(section, nodes, view)
         self._probe = view.node_probe(voxel)
 
     def flow_and_pressure(self) -> tuple[float, float] | None:
@@ -222,28 +205,10 @@ class PlaneValues:
         if state is None:
             return None
         units, (density, velocity) = self._view.units, stored_density_and_velocity(self._view, state)
-        wet = state.share * self._weight
-        deviation = float((density - 1.0) @ wet + state.beside @ (self._weight - wet)) / float(self._weight.sum())
-        flow_rate_m3_s = units.flow_rate_to_si(float((self._normal @ velocity) @ wet))
+        wet = state.share * self._area
+        deviation = float((density - 1.0) @ wet + state.beside @ (self._area - wet)) / float(self._area.sum())
+        flow_rate_m3_s = units.flow_rate_to_si(float((self._normal @ velocity) @ (state.share * self._flow)))
         return flow_rate_m3_s, units.density_to_pressure(1.0 + deviation, float(self._view.lattice.cs2))
-
-
-def nearest_piece(voxel: np.ndarray, shape: tuple[int, int, int], distance: np.ndarray) -> np.ndarray:
-    """(m,) mask of those of (m,) ascending voxels that are linked, face to face, to the one at the least distance. A
-    slab of two voxels' thickness is linked by faces whatever its direction."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    place, pairs = voxel_coordinates(voxel, shape), []
-    for axis, step in enumerate((1, shape[2], shape[2] * shape[1])):
-        first = np.flatnonzero(place[:, axis] < shape[::-1][axis] - 1)
-        second = np.minimum(np.searchsorted(voxel, voxel[first] + step), voxel.size - 1)
-        is_there = voxel[second] == voxel[first] + step
-        pairs.append((first[is_there], second[is_there]))
-    rows, columns = (np.concatenate(part) for part in zip(*pairs, strict=True))
-    links = coo_array((np.ones(rows.size, dtype=bool), (rows, columns)), shape=(voxel.size, voxel.size))
-    _, piece = connected_components(links, directed=False)
-    return piece == piece[distance.argmin()]
 
 
 def probe_series(section: ProbeSection, view: FlowView, folder: Path, resume_step: int | None) -> ProbeSeries:

@@ -14,7 +14,7 @@ class OpeningState:
     """The state of the flow at one opening."""
 
     kind: str  #: ``"inlet"`` or ``"outlet"``
-    area_m2: float  #: cross-section of the opening's voxels [m^2]
+    area_m2: float  #: cross-section, up to where walls cut links [m^2]
     #: volume flow, positive in the direction of the kind: into the fluid at inlets, out at outlets
     flow_rate_m3_s: float
     mean_pressure_pa: float  #: pressure averaged over the links' nodes, with the reference pressure [Pa]

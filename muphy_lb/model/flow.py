@@ -35,6 +35,7 @@ class Flow:
     solid: np.ndarray | None = None
     name: str = "isothermal"  #: of the model
     has_drag: bool = False  #: whether there is a porous medium
+    has_gaps: bool = False  #: whether walls that cut links leave gaps between them and the voxels
     stride: int = 1  #: steps of the flow that a step of what it carries takes; more than 1 in a frozen flow alone
     observers: tuple[Observer, ...] = ()  #: store values of every node before its collision
     #: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`

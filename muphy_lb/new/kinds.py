@@ -34,6 +34,7 @@ VESSEL_REYNOLDS, CHANNEL_REYNOLDS = 100.0, 20.0
 PARABOLA_3D, PARABOLA_2D = 2.0, 1.5  # ratio of maximum to mean velocity of a parabolic profile
 MIN_ACROSS = 8  # smallest reliable number of voxels across an opening
 
+WALLS = "bouzidi"  # of vessels: in none worse than half-way walls (benchmarks/notes/walls.md, walls of vessels)
 STEADY_TOLERANCE, ROCK_TOLERANCE = 1e-3, 1e-4
 ROCK_STEPS, ROCK_INTERVAL = 20000, 200
 
@@ -84,6 +85,8 @@ def vessel(requested: CaseOptions, folder: Path) -> Draft:
     drive = flowing.drive or drive
     sections = _common(requested, drive, resolution.model) | dict(flowing.sections)
     sections["lattice"] |= resolution.model
+    if requested.file is None or requested.is_surface:  # an image does not know the place of its walls
+        sections["lattice"]["walls"] = WALLS
     table = {
         "title": "Flow through a vessel" if requested.file else "Flow through a branching vessel",
         "geometry": vessel_geometry.geometry,

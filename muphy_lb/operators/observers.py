@@ -14,6 +14,7 @@ MOMENTUM_FIELDS = ("momentum_x", "momentum_y", "momentum_z")
 CARRYING_FIELDS = ("carrying_x", "carrying_y", "carrying_z")
 VELOCITY_VECTOR = "velocity_vector"
 WALLED = "links_into_walls"  # name of the field with a bit for each link along x, y, z ahead, then behind, into a wall
+PAST_GAPS = "carrying_past_gaps"  # that of the factor of a node's momentum for the gaps between voxels and cut walls
 N_AXES = 3
 
 
@@ -87,27 +88,34 @@ def combined(first: Observer, second: Observer) -> Observer:
 
 
 def _store_carrying(n, u, j, parameters):
-    links = parameters[WALLED][n]
+    links, past_gaps = parameters[WALLED][n], parameters[PAST_GAPS][n] if PAST_GAPS in parameters else 1
     bits = links ^ links >> N_AXES
     for axis, (field, component) in enumerate(zip(CARRYING_FIELDS, j, strict=True)):
-        parameters[field][n] = component * (1 + (bits >> axis & 1))
+        parameters[field][n] = component * (1 + (bits >> axis & 1)) * past_gaps
 
 
 def _store_carrying_node(jit, at):
     x, y, z = (at[field] for field in CARRYING_FIELDS)
+    with_gaps = jit(lambda component, past_gaps: component * past_gaps)
+    carrying = with_gaps if PAST_GAPS in at else jit(lambda component, past_gaps: component)
 
-    def store(n, links, state, parameters):
+    def store(n, seen, state, parameters):
+        links, past_gaps = seen
         bits = links ^ links >> N_AXES
-        parameters[x][n] = state[MOMENTUM] + state[MOMENTUM] if bits & 1 else state[MOMENTUM]
-        parameters[y][n] = state[MOMENTUM + 1] + state[MOMENTUM + 1] if bits & 2 else state[MOMENTUM + 1]
-        parameters[z][n] = state[MOMENTUM + 2] + state[MOMENTUM + 2] if bits & 4 else state[MOMENTUM + 2]
+        jx, jy, jz = state[MOMENTUM], state[MOMENTUM + 1], state[MOMENTUM + 2]
+        parameters[x][n] = carrying(jx + jx if bits & 1 else jx, past_gaps)
+        parameters[y][n] = carrying(jy + jy if bits & 2 else jy, past_gaps)
+        parameters[z][n] = carrying(jz + jz if bits & 4 else jz, past_gaps)
 
     return jit(store)
 
 
 def _links_node(jit, at):
     walled = at[WALLED]
-    return jit(lambda n, parameters: parameters[walled][n])
+    if PAST_GAPS not in at:
+        return jit(lambda n, parameters: (parameters[walled][n], 0))
+    past_gaps = at[PAST_GAPS]
+    return jit(lambda n, parameters: (parameters[walled][n], parameters[past_gaps][n]))
 
 
 #: Stores the velocity as a vector field, of which scattered reads are cheap.
@@ -120,4 +128,12 @@ NOBODY = Observer("nobody", lambda *_: None, lambda jit, at: jit(lambda n, seen,
 #: (:mod:`muphy_lb.operators.scalar_transport`).
 STORE_CARRYING = Observer(
     "carrying momentum", _store_carrying, _store_carrying_node, named(WALLED, *CARRYING_FIELDS), _links_node
+)
+#: The same beside walls that cut links, with what flows through the gaps between them and the voxels.
+STORE_CARRYING_PAST_GAPS = Observer(
+    "carrying momentum past gaps",
+    _store_carrying,
+    _store_carrying_node,
+    named(WALLED, PAST_GAPS, *CARRYING_FIELDS),
+    _links_node,
 )

@@ -23,11 +23,12 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.base.narrow import known
 from muphy_lb.base.precision import FP16, PRECISIONS
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, LocalDomain, ScalarBoundary, ScalarSet
 from muphy_lb.domain.links import is_wall
 from muphy_lb.engine.transfers import NeighbourValues
-from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
 from muphy_lb.lattice import Lattice, scalar_lattice
 from muphy_lb.measure.flow_view import FlowView, FromStored, OutputField, ProbedScalar
 from muphy_lb.model.flow import Flow
@@ -42,7 +43,14 @@ from muphy_lb.model.model import (
     Value,
     Where,
 )
-from muphy_lb.operators.observers import CARRYING_FIELDS, N_AXES, STORE_CARRYING, WALLED
+from muphy_lb.operators.observers import (
+    CARRYING_FIELDS,
+    N_AXES,
+    PAST_GAPS,
+    STORE_CARRYING,
+    STORE_CARRYING_PAST_GAPS,
+    WALLED,
+)
 from muphy_lb.operators.scalar_levels import KEPT, MARKED, MEMORY, OLD, carried_by_levels, sent
 from muphy_lb.operators.scalar_transport import (
     CARRIER,
@@ -285,6 +293,22 @@ def links_into_walls(domain: LocalDomain) -> np.ndarray:
     return found
 
 
+def past_gaps(domain: LocalDomain) -> np.ndarray:
+    """(n,) factor by which the momentum of the nodes of a rank carries what flows through the gaps between the voxels
+    ahead of them and the walls that cut the links of these, by the slope from the node to the wall
+    (:mod:`muphy_lb.measure.plane_shares`)."""
+    nodes, factor = domain.part.nodes, np.ones(domain.n_nodes)
+    cuts, steps = known(nodes.cuts), np.eye(N_AXES, dtype=np.int64)
+    place, size = voxel_coordinates(domain.voxel[: domain.n_nodes], nodes.shape), np.array(nodes.shape[::-1])
+    vectors = np.concatenate((steps, -steps))
+    for vector, code in zip(vectors, domain.neighbours_with_ghosts(vectors, slice(0, domain.n_nodes)), strict=True):
+        inside = np.flatnonzero(code >= 0)
+        ahead = ((place[inside] + vector) % size) @ np.array([1, size[0], size[0] * size[1]])
+        distance = cuts.of(ahead, vector)
+        factor[inside] += np.nan_to_num((distance - 0.5) ** 2 / (2.0 + 2.0 * distance))
+    return factor
+
+
 def _links(domain: LocalDomain) -> tuple[np.ndarray, np.ndarray]:
     """Links as of :func:`links_into_walls`, and (2 ``N_AXES``, n) the neighbours of the nodes."""
     found, steps = np.zeros(domain.n_nodes, dtype=np.int8), np.eye(N_AXES, dtype=np.int64)
@@ -338,11 +362,14 @@ def carried_by(flow: Flow, scalars: tuple[CarriedScalar, ...]) -> Flow:
         where=Where(field + KEEPING, 1) if has_levels else None,
     )
     flow = replace(flow, name=f"{flow.name}-{field.removesuffix(POPULATIONS)}").with_stages(after=(stage,))
-    flow = flow.observed_by(STORE_CARRYING, CARRYING | {WALLED: FieldValue(WALLED)})
+    observer = STORE_CARRYING_PAST_GAPS if flow.has_gaps else STORE_CARRYING
+    fixed = [Field(WALLED, dtype=np.int8, fixed=links_into_walls)]
+    fixed += [Field(PAST_GAPS, fixed=past_gaps)] if flow.has_gaps else []
+    flow = flow.observed_by(observer, CARRYING | {each.name: FieldValue(each.name) for each in fixed})
     value = Field("", outside=0.0, is_state=True, alternates=True, guarded=True)
     flow = flow.with_fields(
         Field(field, streaming=ScalarStreaming(first.lattice, sets, has_carrier=True)),
-        Field(WALLED, dtype=np.int8, fixed=links_into_walls),
+        *fixed,
         *(replace(value, name=name) for name in stage.writes[1:]),
         *(replace(value, name=name, is_state=name in momentum) for name in CARRYING_FIELDS),
     )

@@ -261,7 +261,9 @@ class Preparation:
 
     def _model(self, force, force_operator) -> Model:
         streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))
-        flow = Flow(self.lattice, self.fluid, streaming, force_operator, given, self.domain.solid, stride=self.stride)
+        has_gaps = self.part_nodes.cuts is not None and not self.domain.walls.slip
+        flow = Flow(self.lattice, self.fluid, streaming, force_operator, given, self.domain.solid, has_gaps=has_gaps)
+        flow = replace(flow, stride=self.stride)
         if self.numerics.has_zones:
             flow = flow.with_collision(
                 partial(near_openings, equilibrium=self.fluid.equilibrium), {OPENING_LAYER: self._zone_layers()}

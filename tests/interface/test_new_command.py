@@ -130,6 +130,7 @@ def test_a_surface_gets_openings_with_places_and_runs(tmp_path):
     assert case.geometry.file == "tube.stl"
     assert [opening.kind for opening in case.openings] == ["inlet", "outlet"]
     assert case.geometry.spacing_m == pytest.approx(4e-3 / 10, rel=0.02)
+    assert case.lattice.walls == "bouzidi"
     assert "warning" not in said
     run_shortly(path, tmp_path)
 
@@ -138,6 +139,7 @@ def test_an_image_of_a_vessel_gets_the_openings_on_its_faces_and_runs(tmp_path):
     np.save(tmp_path / "pipe.npy", pipe(length=24, radius=5.0).flags)
     path, said = write(tmp_path, ["vessel", tmp_path / "pipe.npy", "--spacing", 1e-4])
     assert [opening.normal for opening in load_case(path).openings] == [(0.0, 0.0, 1.0), (0.0, 0.0, -1.0)]
+    assert load_case(path).lattice.walls == "half-way"  # an image does not know the place of its walls
     assert "warning" not in said
     run_shortly(path, tmp_path)
 

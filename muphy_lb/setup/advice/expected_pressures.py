@@ -179,7 +179,7 @@ def describe_outlets(case: Case, nodes: GeometryHeader, frames, numerics: Numeri
     found = {section.name: outlet for section, outlet in zip(sections, outlets, strict=True)}
     for section, outlet, frame in zip(sections, outlets, frames, strict=True):
         if outlet is not None:
-            waves = wave_impedance(frame.area * units.spacing_m**2, units, CS2)
+            waves = wave_impedance(frame.vessel_area * units.spacing_m**2, units, CS2)
             yield from _outlet_lines(section.name, outlet, waves, units.time_step_s)
     expected = _expected_pressure(case, sections, outlets, frames, numerics)
     if expected is not None:

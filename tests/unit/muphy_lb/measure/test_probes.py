@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from muphy_lb.base.errors import InputError
+from muphy_lb.boundaries.sections import shares_near_plane
 from muphy_lb.case.output import ProbeSection
-from muphy_lb.measure.probes import corner_weights, probe_series, shares_near_plane
+from muphy_lb.measure.probes import corner_weights, probe_series
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
 from tests.channel import BOTTOM, HEIGHT, LENGTH, SPACING_M, TOP, open_channel, periodic_channel, simulate
