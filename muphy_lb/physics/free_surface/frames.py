@@ -83,17 +83,17 @@ class SurfacePicture(Observer):
         fastest = float(np.linalg.norm(liquid.velocity_m_s, axis=1).max(initial=0.0))
         if self._grows:
             self._top_m_s = max(self._top_m_s, _round_number_above(fastest))
-        seen = self._up, self._top_m_s or 1.0, view.time_s, view.case.title
+        seen = {"up": self._up, "top_m_s": self._top_m_s or 1.0, "time_s": view.time_s, "title": view.case.title}
         self._beside.do(partial(_draw_beside, self._folder / file, formats, whole_nodes(view), liquid, seen))
 
 
-def _draw_beside(path: Path, formats: tuple[str, ...], nodes: NodeList, liquid: Liquid, seen: tuple) -> None:
-    """Write a picture of a liquid; ``seen``: the attributes of a :class:`Scene` ahead of the theme."""
+def _draw_beside(path: Path, formats: tuple[str, ...], nodes: NodeList, liquid: Liquid, seen: Mapping) -> None:
+    """Write a picture of a liquid; ``seen``: the other attributes of a :class:`Scene`."""
     with drawing(path.name):
         from muphy_lb.output.pictures.theme import DARK
         from muphy_lb.physics.free_surface.picture import Scene, draw_liquid  # with Matplotlib
 
-        draw_liquid(path, replace(Scene(nodes, *liquid.spread(), *seen), theme=replace(DARK, formats=formats)))
+        draw_liquid(path, Scene(nodes, *liquid.spread(), **seen, theme=replace(DARK, formats=formats)))
 
 
 def _round_number_above(value: float) -> float:
