@@ -14,8 +14,8 @@ from muphy_lb.validation.flows import lattice_simulation
 from muphy_lb.validation.two_fluid.common import flows_of, phase_of, refuse_half
 
 NU, ANGLE = 0.2, 30.0
-#: Pack: edge, radius of its spheres, force; tensions, so that capillary numbers are 0.016, 0.034 and 0.09.
-PACK, QUICK_PACK = (32, 7.0, 2e-3), (16, 5.0, 4e-3)
+#: Pack: edge, radius of its spheres, force; tensions, so that capillary numbers are 0.021, 0.046 and 0.12.
+PACK, QUICK_PACK = (48, 7.0, 2e-3), (16, 5.0, 4e-3)
 TENSIONS, QUICK_TENSIONS = (0.1, 0.05, 0.02), (0.05,)
 SHARES, QUICK_SHARES = (0.3, 0.5, 0.7), (0.5,)  # of the second fluid
 SLABS, LOOKS = 4, 512  # looks at a flow as fast as that of one fluid: cycles of a quarter of the pack are seen
