@@ -261,7 +261,7 @@ class Preparation:
 
     def _model(self, force, force_operator) -> Model:
         streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))
-        has_gaps = self.part_nodes.cuts is not None and not self.domain.walls.slip
+        has_gaps = self.domain.part.nodes.cuts is not None and not self.domain.walls.slip
         flow = Flow(self.lattice, self.fluid, streaming, force_operator, given, self.domain.solid, has_gaps=has_gaps)
         flow = replace(flow, stride=self.stride)
         if self.numerics.has_zones:
