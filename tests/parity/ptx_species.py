@@ -10,7 +10,9 @@ from numba import typeof, types
 
 from muphy_lb.backends.cuda import boundary_skeletons, skeletons
 from muphy_lb.base.precision import FP32, FP64
+from muphy_lb.domain import PULL
 from muphy_lb.model.model import NODES
+from muphy_lb.operators.observers import PAST_GAPS
 from muphy_lb.run.solver import Solver
 from tests.laws.smallest import smallest
 from tests.laws.test_replay import REPLAYED, beating
@@ -42,6 +44,14 @@ def main() -> int:
                     kernel, ahead = composed(stage, stage.operators, None, None, (lattice, precision))
                     ptx_of(kernel, (*ahead, values))
                 print(name, stage.name, precision.name, flush=True)
+        engine = Solver(smallest("species", compute=compute, lattice={"walls": "bouzidi"})).engine
+        assert engine.fields.has(PAST_GAPS)
+        how = PULL.patterns(engine.model.lattice)[0], engine.model.lattice, precision, np.uint32
+        values = typeof(engine.parameters.values(engine.model.collision, engine.model.parameters, 0))
+        buffer = typeof(np.zeros(1, precision.storage))
+        places = WORDS, WORDS, types.int64, types.int64, types.uint32, types.uint32
+        ptx_of(skeletons.stream_collide(engine.model.collision, *how), (buffer, buffer, *places, values))
+        print("carried past gaps", precision.name, flush=True)
         ptx_of(skeletons.extrapolation, (real, real, NUMBERS, real, real))
         ptx_of(skeletons.saturation(precision), (real, real, NUMBERS, NUMBERS, real, real, real))
         ptx_of(skeletons.outflow, (real, real, real, NUMBERS, NUMBERS, NUMBERS))

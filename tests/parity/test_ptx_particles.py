@@ -29,4 +29,4 @@ def test_kernels_of_species_dispersion_and_two_fluids_compile():
     line = [sys.executable, "-m", "tests.parity.ptx_species"]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 2 * 13
+    assert len(done.stdout.splitlines()) == 2 * 14
