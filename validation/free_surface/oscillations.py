@@ -8,6 +8,10 @@ Navier and Stokes give the Laplace transform of the amplitude
 which is the solution of Prosperetti, Phys. Fluids 19, 195 (1976). It is derived here again from the kinematic condition
 and the two of vanishing stress, and stands for a depth h with omega_0^2 = (g k + sigma k^3 / rho) tanh(k h).
 
+On less depth the layer of liquid that sticks to the floor damps a wave as well, and slows it by as much: by
+b = k (nu omega_0 / 2)^(1/2) / sinh(2 k h), the friction of Stokes' layer below the velocity of the wave at the floor (own
+derivation, to the first order in the thickness of the layer).
+
 A standing wave of the amplitude a on a deep liquid swings slower by a share of (k a)^2 of its frequency: 1/8 by gravity
 and 17/64 by surface tension, computed with potential flow expanded to fifth order in the elevation: 0.119 and 0.265 at
 k a = 0.1, the latter 0.262 at 0.2. There a^2 is taken as its mean over the time of the fit.
@@ -28,7 +32,7 @@ of an elastic bar on a spring, rho omega c_s tan(omega L / c_s) = gamma p_0 / H.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import cos, inf, pi, sqrt, tan, tanh
+from math import cos, inf, pi, sinh, sqrt, tan, tanh
 from typing import NamedTuple
 
 import numpy as np
@@ -41,18 +45,19 @@ from muphy_lb.validation.plot import Plot, Series
 
 
 class Wave(NamedTuple):
-    """A standing wave in a box of its length, over a depth of half of it."""
+    """A standing wave in a box of its length."""
 
     length: int  # wavelength
     amplitude: float  # at the start
     viscosity: float  # kinematic
     gravity: float = 0.0  # downwards
     tension: float = 0.0  # of the surface
+    depth_number: float = pi  # wave number times depth: half of the length
 
     @property
     def depth(self) -> float:
         """Depth of the liquid at rest."""
-        return 0.5 * self.length
+        return self.depth_number / self.number
 
     @property
     def number(self) -> float:
@@ -69,6 +74,11 @@ class Wave(NamedTuple):
     def damping(self) -> float:
         """Rate of decay of a wave of small viscosity."""
         return 2.0 * self.viscosity * self.number**2
+
+    @property
+    def floor(self) -> float:
+        """Rate b by which the layer at the floor damps and slows the wave."""
+        return self.number * sqrt(0.5 * self.viscosity * self.frequency) / sinh(2.0 * self.depth_number)
 
     def amplitudes(self, time: np.ndarray) -> np.ndarray:
         """(n,) amplitude over that of the start at times (n,) > 0, by Prosperetti's solution."""
@@ -115,6 +125,12 @@ def amplitudes(wave: Wave, settings: Settings, n_samples: int, interval: int) ->
 
 GRAVITY_WAVES = (Wave(64, 2.0, 0.01, gravity=1e-4), Wave(128, 4.0, 0.01, gravity=5e-5))
 CAPILLARY_WAVES = (Wave(64, 2.0, 0.01, tension=1e-2), Wave(128, 4.0, 0.01, tension=1e-2))
+SHALLOW_WAVES = (
+    *(Wave(64, 1.0, nu, gravity=1e-4, depth_number=1.6) for nu in (1e-3, 4e-3)),
+    *(Wave(64, 0.5, nu, gravity=1e-4, depth_number=0.8) for nu in (1e-3, 4e-3)),
+    Wave(128, 2.0, 1e-3, gravity=5e-5, depth_number=1.6),
+    Wave(128, 1.0, 4e-3, gravity=5e-5, depth_number=0.8),
+)
 PERIODS, SAMPLES_PER_PERIOD = 3, 40
 OMEGA, DAMPING, FROM_THEORY, CAPILLARY_TOLERANCE = (0.94, 1.01), 0.15, 0.01, 0.03
 OF_GRAVITY, OF_TENSION = 1 / 8, 17 / 64  # share of the frequency by which waves swing slower, over (k a)^2
@@ -147,7 +163,17 @@ def surface_waves(settings: Settings) -> Iterator:
         yield shown(f"{what}rms difference from Prosperetti's amplitude, of 0.1", 0.1, far)
         yield plot
     if settings.quick:
-        yield "quick: waves by surface tension, and a second wavelength, take minutes"
+        yield "quick: waves by surface tension, on less depth, and a second wavelength, take minutes"
+        return
+    for wave in SHALLOW_WAVES:
+        interval = round(2.0 * pi / wave.frequency / SAMPLES_PER_PERIOD)
+        computed = amplitudes(wave, settings, PERIODS * SAMPLES_PER_PERIOD, interval)
+        time, slowed = interval * np.arange(1.0, computed.size + 1.0), wave.frequency - wave.floor
+        decay = wave.damping + wave.floor
+        omega, damping = liquids.damped_oscillation(time, computed, wave.frequency, decay)
+        what = f"gravity, wavelength {wave.length}, k h = {wave.depth_number:g}, viscosity {wave.viscosity:g}: "
+        yield relative(f"{what}omega / (omega_0 - b)", 1.0, omega / slowed, FROM_THEORY)
+        yield relative(f"{what}damping / (2 nu k^2 + b)", 1.0, damping / decay, DAMPING)
 
 
 def _measured(wave: Wave, settings: Settings) -> tuple[float, float, tuple[float, float], float, Plot]:
