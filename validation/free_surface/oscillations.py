@@ -9,8 +9,8 @@ which is the solution of Prosperetti, Phys. Fluids 19, 195 (1976). It is derived
 and the two of vanishing stress, and stands for a depth h with omega_0^2 = (g k + sigma k^3 / rho) tanh(k h).
 
 On less depth the layer of liquid that sticks to the floor damps a wave as well, and slows it by as much: by
-b = k (nu omega_0 / 2)^(1/2) / sinh(2 k h), the friction of Stokes' layer below the velocity of the wave at the floor (own
-derivation, to the first order in the thickness of the layer).
+b = k (nu omega_0 / 2)^(1/2) / sinh(2 k h), the friction of Stokes' layer below the velocity of the wave at the floor
+(own derivation, to the first order in the thickness of the layer).
 
 A standing wave of the amplitude a on a deep liquid swings slower by a share of (k a)^2 of its frequency: 1/8 by gravity
 and 17/64 by surface tension, computed with potential flow expanded to fifth order in the elevation: 0.119 and 0.265 at
