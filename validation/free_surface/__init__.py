@@ -1,5 +1,5 @@
 """Validation of free surfaces.
 
 ``liquids`` sets liquids up; ``tanks``, ``films``, ``oscillations``, ``shaking``, ``faraday``,
-``drops``, ``slits`` and ``spreading`` hold the cases; ``table`` lists them.
+``drops``, ``slits``, ``spreading`` and ``threads`` hold the cases; ``table`` lists them.
 """

@@ -8,11 +8,13 @@ from muphy_lb.validation.free_surface.shaking import surface_shaking
 from muphy_lb.validation.free_surface.slits import surface_suction
 from muphy_lb.validation.free_surface.spreading import surface_spreading
 from muphy_lb.validation.free_surface.tanks import dam_break, dry_bed, surface_rest
+from muphy_lb.validation.free_surface.threads import surface_thread
 
 CASES = (
     surface_rest,
     surface_film,
     surface_spreading,
+    surface_thread,
     surface_waves,
     surface_sloshing,
     surface_shaking,
