@@ -65,8 +65,8 @@ def gap_areas(lattice: Lattice, cuts: Cuts, voxel: np.ndarray, holds: np.ndarray
 
 def area_behind(nodes: NodeList, lattice: Lattice, frame) -> float:
     """Cross-section, up to where walls cut links, of the vessel behind an oblique opening in planes parallel to it: the
-    links through its own plane scatter by some per cent. Where the vessel is not as wide there, or shorter, the result
-    is the area of the opening itself.
+    links through its own plane scatter by some per cent. Where the vessel changes its width there, or ends before, the
+    result is the area of the opening itself.
 
     Args:
         nodes: the whole geometry, or its datasets in a file.
@@ -80,11 +80,30 @@ def area_behind(nodes: NodeList, lattice: Lattice, frame) -> float:
     place = voxel_coordinates(near, nodes.shape)
     depth = place @ normal - start
     inside = (np.abs(place - np.multiply.outer(depth / frame.cosine, frame.along) - frame.middle) <= aside).all(axis=1)
-    near, depth = near[inside], depth[inside]
-    if not near.size:
+    if not inside.any():
         return float(frame.area)
+    inside[inside] = nearest_piece(near[inside], nodes.shape, np.linalg.norm(place[inside] - frame.centroid, axis=1))
+    near, depth = near[inside], depth[inside]
     holds = np.ones((2 * lattice.dimension, near.size), dtype=bool)
     whole = 1.0 + gap_areas(lattice, cuts_of(known(nodes.cuts), near), near, holds)
     places = 0.5 * (1.0 + reach) + np.arange(PLANES) / PLANES
     area = float(np.mean([shares_near_plane(depth - each, normal) @ whole for each in places]))
     return area if abs(area - frame.of_voxels) < MOST_DIFFERENT * frame.of_voxels else float(frame.area)
+
+
+def nearest_piece(voxel: np.ndarray, shape: tuple[int, int, int], distance: np.ndarray) -> np.ndarray:
+    """(m,) mask of those of (m,) ascending voxels that are linked, face to face, to the one at the least distance. A
+    slab of two voxels' thickness is linked by faces whatever its direction."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    place, pairs = voxel_coordinates(voxel, shape), []
+    for axis, step in enumerate((1, shape[2], shape[2] * shape[1])):
+        first = np.flatnonzero(place[:, axis] < shape[::-1][axis] - 1)
+        second = np.minimum(np.searchsorted(voxel, voxel[first] + step), voxel.size - 1)
+        is_there = voxel[second] == voxel[first] + step
+        pairs.append((first[is_there], second[is_there]))
+    rows, columns = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    links = coo_array((np.ones(rows.size, dtype=bool), (rows, columns)), shape=(voxel.size, voxel.size))
+    _, piece = connected_components(links, directed=False)
+    return piece == piece[distance.argmin()]

@@ -324,10 +324,8 @@ class NodeNeighbours:
         rows = np.array([[0], [WALLS]]).repeat(len(self.vectors), axis=1)
         for first in range(0, domain.pitch, CHUNK_NODES):
             node = np.arange(first, min(first + CHUNK_NODES, domain.pitch))
-            table, real = (
-                np.empty((len(self.vectors), node.size), dtype=np.int64),
-                node[: max(domain.n_nodes - first, 0)],
-            )
+            table = np.empty((len(self.vectors), node.size), dtype=np.int64)
+            real = node[: max(domain.n_nodes - first, 0)]
             table[:, real.size :] = node[real.size :]
             codes = domain.neighbours_with_ghosts(self.vectors, slice(first, first + real.size))
             _fill(table, codes, real, rows, (TILE, TILE.bit_length() - 1, 1))

@@ -390,6 +390,8 @@ class Fields:
             return _Advanced(self._backend, self._domain, field, table, shares, (self._timed, courses))
         if field.of_moments:
             return _OfMoments(self._backend, self._domain, shares)
+        if field.accumulates and not field.corners:
+            raise ValueError(f"field {field.name!r} accumulates, which those of the corner layer alone do")
         if field.corners:
             if self._corners is None:
                 raise ValueError(f"field {field.name!r} asks for the corner layer, which only particles have")

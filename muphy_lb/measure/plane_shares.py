@@ -24,7 +24,7 @@ from muphy_lb.boundaries.sections import gap_areas
 from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.domain.part import cuts_of
 from muphy_lb.geometry.neighbours import NeighbourSearch
-from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import Lattice
 
 
@@ -63,21 +63,3 @@ def up_to_walls(nodes: NodeList, lattice: Lattice, moved: tuple[int, ...], near:
     areas = np.zeros(found.size)
     areas[np.searchsorted(found, voxel)] = share * (1.0 + gap_areas(lattice, cuts, voxel, holds))
     return PlaneShares(found, areas, np.bincount(place, np.concatenate(shares)))
-
-
-def nearest_piece(voxel: np.ndarray, shape: tuple[int, int, int], distance: np.ndarray) -> np.ndarray:
-    """(m,) mask of those of (m,) ascending voxels that are linked, face to face, to the one at the least distance. A
-    slab of two voxels' thickness is linked by faces whatever its direction."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    place, pairs = voxel_coordinates(voxel, shape), []
-    for axis, step in enumerate((1, shape[2], shape[2] * shape[1])):
-        first = np.flatnonzero(place[:, axis] < shape[::-1][axis] - 1)
-        second = np.minimum(np.searchsorted(voxel, voxel[first] + step), voxel.size - 1)
-        is_there = voxel[second] == voxel[first] + step
-        pairs.append((first[is_there], second[is_there]))
-    rows, columns = (np.concatenate(part) for part in zip(*pairs, strict=True))
-    links = coo_array((np.ones(rows.size, dtype=bool), (rows, columns)), shape=(voxel.size, voxel.size))
-    _, piece = connected_components(links, directed=False)
-    return piece == piece[distance.argmin()]

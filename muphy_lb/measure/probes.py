@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.base.errors import InputError
-from muphy_lb.boundaries.sections import shares_near_plane
+from muphy_lb.boundaries.sections import nearest_piece, shares_near_plane
 from muphy_lb.case.output import ProbeSection
 from muphy_lb.geometry.nodes import NodeList, box_told, voxel_coordinates
 from muphy_lb.geometry.openings.carve import unit_hint
@@ -29,7 +29,7 @@ from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, PreparedView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.period import PeriodMeans
-from muphy_lb.measure.plane_shares import PlaneShares, nearest_piece, up_to_walls
+from muphy_lb.measure.plane_shares import PlaneShares, up_to_walls
 from muphy_lb.measure.shear.fields import STRESS_FIELDS, NodeNumbers, column_names
 from muphy_lb.measure.shear.stress import stored_density_and_velocity
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts

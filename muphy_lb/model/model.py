@@ -130,9 +130,9 @@ class Field:
     #: and is exchanged between ranks if it was written before such a stage.
     outside: float | None = None
     at_openings: float | None = None  #: value at neighbours that belong to an opening, if another one
-    #: whether it is an int64 field to which stages may add values at ghost nodes; after the stage that writes it they
-    #: are added to the nodes' own ranks, exactly in any order. If moments are taken with it, its sums are part of the
-    #: state: the last collision has read them.
+    #: whether it is an int64 field, with ``corners``, to which stages may add values at ghost nodes; after the stage
+    #: that writes it they are added to the nodes' own ranks, exactly in any order. If moments are taken with it, its
+    #: sums are part of the state: the last collision has read them.
     accumulates: bool = False
     #: the nodes at which an accumulating field need not be 0, where stages mark those that they add to
     marked: Where | None = None

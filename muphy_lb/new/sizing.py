@@ -69,7 +69,7 @@ class Drive:
 
     def __str__(self):
         if self.collision != STABLE:
-            return f"collision 'trt': at a relaxation time of {self.relaxation_time:.4g} its walls keep their place"
+            return f"collision 'trt', whose walls stay in place: relaxation time {self.relaxation_time:.4g}"
         return (
             f"collision '{STABLE}': at a relaxation time of {self.relaxation_time:.4g} trt would relax odd moments with"
             f" {self.odd_rate:.2g}, below {LEAST_ODD_RATE}, and leave noise in the shortest waves"

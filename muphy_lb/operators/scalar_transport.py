@@ -16,9 +16,9 @@ with the momentum u of the flow (rho_0 = 1) and relaxation times of 1,
 
 which nothing but openings adds to. Beside stairs of voxels the flow leaves a node along diagonals, which this lattice
 lacks: where one of the two links along an axis leads into a wall, the other carries that component of u twice, so that
-as much h passes every plane of voxels as fluid does. The node behind a cut link carries what flows
-past through the gap between voxel and wall, too. Its diffusivity cs2 / 2 is large, so h stays near 1, and in a
-steady flow its flux is free of divergence to the last digit. The populations of a scalar sum up to its amount, T h, and
+as much h passes every plane of voxels as fluid does. The node behind a cut link also carries what flows through the gap
+between voxel and wall. Its diffusivity cs2 / 2 is large, so h stays near 1, and in a steady flow its flux is free of
+divergence to the last digit. The populations of a scalar sum up to its amount, T h, and
 relax towards shares of the carrier's,
 
     g_q leaving = T h_q leaving + (1 - rate) d_q,   d_q = g_q - T h_q arriving

@@ -80,7 +80,7 @@ def silence(error: OSError) -> None:
 def open_closed_streams() -> None:
     """Open the null device in place of closed streams, whose numbers files opened later would take."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
+        os.set_inheritable(number, True)
     os.close(number)
     sys.stdout, sys.stderr = sys.stdout or os.fdopen(1, "w"), sys.stderr or os.fdopen(2, "w")
 

@@ -124,13 +124,25 @@ def refuse_other_units(case: Case) -> None:
         path, key = case.folder / waveform.file, f"{owner}.waveform.file"
         read_table(path, key)
         heading = heading_of_factor(path)
-        if (unit := named_unit(heading)) and not any(_is_one(unit, key, value) for key, value in section):
-            names = " or ".join(f"{owner}.{name}" for name in MULTIPLIED if getattr(section, name, None))
+        names = " or ".join(f"{owner}.{name}" for name in MULTIPLIED if getattr(section, name, None))
+        unit = named_unit(heading)
+        if not (names and unit) or ("[" not in heading and not _is_of_values(unit)):
+            continue
+        if not any(_is_one(unit, key, value) for key, value in section):
             raise InputError(
                 f"{key}: in {path} the heading {cut(heading, MAX_QUOTED)!r} names a unit, and the column is a factor of"
                 f" {names}: where it is in this unit give {names} = '1 {cut(unit, MAX_QUOTED)}', else leave the unit"
                 " out of the heading"
             )
+
+
+def _is_of_values(unit: str) -> bool:
+    """Whether a text is a unit of what waveforms multiply: without square brackets it may be a name."""
+    for key in MULTIPLIED:
+        with suppress(ValueError):
+            in_si(f"1 {unit}", known(unit_of(key, {})))
+            return True
+    return False
 
 
 def _is_one(unit: str, key: str, value) -> bool:

@@ -269,6 +269,8 @@ def test_the_end_of_a_heading_is_a_unit_or_a_word():
         ("u [cm/s]", 0.01, ""),
         ("factor", 3.0, ""),
         ("u (t) [-]", 3.0, ""),
+        ("flow (a.u.)", 3.0, ""),
+        ("factor_A_B", 3.0, ""),
         ("u [cm/s]", 1.0, "factor of openings.inlet.velocity_m_s: where .* = '1 cm/s', else leave the unit out"),
         ("u_cm_s", 1.0, "the heading 'u_cm_s' names a unit"),
         ("flow (mL/s)", 1.0, "the heading 'flow .mL/s.' names a unit"),

@@ -10,6 +10,7 @@ from muphy_lb.base.errors import InputError
 from muphy_lb.base.precision import FP64
 from muphy_lb.boundaries.opening_geometry import Condition, link_weights, opening_frames, opening_links
 from muphy_lb.boundaries.profiles import PROFILES, measured, parabolic, plug, rectangular
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.domain import STREAMINGS
 from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.neighbours import cut_links
@@ -30,8 +31,11 @@ from muphy_lb.operators import (
     reflected_shares,
     reflection,
 )
+from muphy_lb.setup.geometry import load_nodes
 from muphy_lb.validation.flow.openings import pipe_nodes
 from tests.support import Setup, advance, build_engine, random_nodes, start_at_rest, with_openings
+from tests.unit.geometry import surfaces
+from tests.unit.geometry.test_surface import write_stl
 
 pytestmark = pytest.mark.pairs
 
@@ -327,3 +331,26 @@ def test_the_area_of_a_channel_reaches_to_its_plates(offset):
     voxels = build_shape("channel", length=8, height=10, ends="open", wall_offset=offset)
     nodes = cut_links(build_nodes(voxels), voxels.wall_shape, D2Q9.c[1:])
     assert [frame.area for frame in opening_frames(nodes, D2Q9)] == pytest.approx([9.0 + 2.0 * offset] * 2, rel=1e-12)
+
+
+def test_vessels_beside_an_oblique_opening_are_none_of_its_area(tmp_path):
+    """Three parallel tubes of 6 voxels radius whose walls are 2.4 voxels apart: with all that lies near, 1.16 of it."""
+    axis = np.array([2.0, 1.0, 0.0]) / np.sqrt(5.0)
+    aside = (np.cross(axis, [0.0, 0.0, 1.0]) + [0.0, 0.0, 1.0]) / np.sqrt(2.0)
+    one = surfaces.tube(6.0, 60.0, n_sides=96)
+    frame = np.stack((aside, np.cross(axis, aside), axis))  # x, y, z of the tube
+    points = [one.points @ frame + k * 14.4 * aside for k in (-1, 0, 1)]
+    triangles = [one.triangles + k * len(one.points) for k in range(3)]
+    three = surfaces.Surface(np.concatenate(points), np.concatenate(triangles), 1.0)
+    path = write_stl(tmp_path / "tubes.stl", three)
+    places = {"in": 20.0 * axis, "a": 6.0 * axis - 14.4 * aside, "b": 6.0 * axis + 14.4 * aside}
+    of_all = {"kind": "inlet", "pressure_pa": 0.0, "radius_m": 6.2e-3, "normal": axis.tolist()}
+    opening = [of_all | {"name": name, "centre_m": (1e-3 * place).tolist()} for name, place in places.items()]
+    tables = {
+        "geometry": {"file": str(path), "spacing_m": 1e-3, "options": {"unit": "mm"}},
+        **{"fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": 1e-5}, "openings": opening},
+        **{"lattice": {"time_step_s": 1e-3, "walls": "bouzidi"}, "run": {"steps": 1}},
+    }
+    nodes, _ = load_nodes(case_from_dict(tables))
+    found, *_ = opening_frames(nodes, D3Q19)
+    assert found.area == pytest.approx(36.0 * np.pi, rel=0.01)

@@ -119,9 +119,9 @@ def check_writable(folder: str | os.PathLike) -> None:
 
 def remove_empty_folders() -> None:
     """Remove the folders that :func:`check_writable` has made and nothing was written to: call after a refusal."""
-    for path in _made:
+    while _made:
         with suppress(OSError):
-            path.rmdir()
+            _made.pop(0).rmdir()
 
 
 def check_file(path: str | os.PathLike) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
+from muphy_lb.base.key_units import is_number
 from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_tables, given_values
 from muphy_lb.case.usual import Setting, Usual, about, outside
@@ -117,7 +118,8 @@ def rules(given: Mapping) -> Iterator[str]:
         yield f"has initial.{min(start)} but no [thermal]"
     own, lattice = given_values(given.get("thermal")), str(given_values(given.get("lattice")).get("name", ""))
     gravity = own.get("gravity_m_s2", ThermalSection.model_fields["gravity_m_s2"].default)
-    if lattice.startswith("D2") and (own.get("expansion_1_k") or "rayleigh" in own) and any(gravity[2:]):
+    is_vector = isinstance(gravity, (list, tuple)) and all(map(is_number, gravity))
+    if lattice.startswith("D2") and (own.get("expansion_1_k") or "rayleigh" in own) and is_vector and any(gravity[2:]):
         yield (
             f"has thermal.gravity_m_s2 = {list(gravity)}, but lattice {lattice} is two-dimensional, and heat would move"
             " no fluid: set its z component to 0, as in [0.0, -9.81, 0.0]"

@@ -134,7 +134,8 @@ def refuse_diverging(case: Case, nodes: GeometryHeader, frames, numerics: Numeri
     if low_pa == high_pa:
         return
     length = float(np.linalg.norm(first.centroid - last.centroid))
-    if any(abs(nodes.n_nodes - frame.area * length) > STRAIGHT * frame.area * length for frame in (first, last)):
+    tubes = (each.of_voxels * length for each in (first, last))
+    if any(abs(nodes.n_nodes - tube) > STRAIGHT * tube for tube in tubes):
         return
     length_m = length * nodes.spacing_m
     tube = (length_m, min(first.radius, last.radius) * nodes.spacing_m, nodes.shape[0] == 1)
