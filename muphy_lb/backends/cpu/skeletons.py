@@ -5,6 +5,8 @@ shape is a constant, so LLVM compiles the loop over lanes, with the node functio
 fused or reassociated arithmetic every lane computes what a scalar would: bits do not depend on where a node lies.
 """
 
+import os
+from contextlib import suppress
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -22,6 +24,11 @@ from muphy_lb.lattice.layout import RECORD
 from muphy_lb.operators.saturation import node as saturation_node
 from muphy_lb.operators.unroll import unroll
 
+BUSY = 0.25  # load of a core, in the mean of a minute, from which on a machine counts as busy
+# Threads that spin at a barrier keep the one that they wait for from its core, where other programs run as well.
+with suppress(OSError):  # where the load is not known
+    if os.getloadavg()[0] > BUSY * (os.cpu_count() or 1):
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # With fewer nodes the barrier between threads costs more than parallel work saves.
 NODES_PER_THREAD = 4096
 

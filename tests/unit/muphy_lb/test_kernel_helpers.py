@@ -1,5 +1,6 @@
 """Helpers compile kernels that are asked for beside this process; what they cannot do stays to it."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -201,3 +202,12 @@ def test_compiling_is_told_before_another_process_is_waited_for(two, monkeypatch
     monkeypatch.setattr(store, "Turn", turn)
     helpers.ahead(kernel, (np.ones(4),))
     assert wait_for(path.with_name(f"{path.name}.lock")) and is_loaded(kernel, 52.0) and all(told)
+
+
+@pytest.mark.parametrize(("load", "policy"), [(0.0, None), (1000.0, "passive")])
+def test_threads_sleep_at_barriers_on_a_busy_machine(load, policy):
+    line = f"import os; os.getloadavg = lambda: ({load},); import muphy_lb.backends.cpu.skeletons"
+    line += "; print(os.environ.get('OMP_WAIT_POLICY'))"
+    given = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    done = subprocess.run([sys.executable, "-c", line], env=given, capture_output=True, text=True, timeout=HANGS_S)
+    assert done.stdout.split() == [str(policy)], done.stderr
