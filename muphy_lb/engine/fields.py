@@ -1,6 +1,7 @@
 """Fields of a model on one rank's device: their memory, the stages that advance them, their halo exchange. Lists of
 nodes, and of warps with fluid, that ``COLLECT`` stages make on the device."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -36,7 +37,6 @@ from muphy_lb.parallel.exchange import Halo, HaloExchange, bind_exchanges
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
 from muphy_lb.parallel.transports import ExchangeTasks
 
-WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}  # by the bytes of a number
 NODES_PER_ENTRY = 8  # A list has room for one node in so many; with more of them, all nodes are looked at
 
 
@@ -227,19 +227,18 @@ class _ReadAtNeighbours:
 
     def __init__(self, backend, domain: LocalDomain, near: NodeNeighbours, fields: list[tuple[Field, np.dtype]]):
         self._neighbours, self._plan = domain.halo.neighbours, near.exchange
-        self._first: dict[str, tuple[int, int]] = {}
-        self._size: dict[str, int] = {}
-        distance, length = whole(near.n_slots, WARP), dict.fromkeys(WORDS, 0)
+        #: by the bytes of a number: where the arrays of each field begin, for steps from either
+        self._first: dict[int, dict[str, tuple[int, int]]] = {}
+        distance, length = whole(near.n_slots, WARP), defaultdict[int, int](int)
         for field, dtype in fields:
-            first = length[dtype.itemsize]
-            length[dtype.itemsize] += distance * (1 + field.alternates)
-            self._first[field.name] = first, length[dtype.itemsize] - distance
-            self._size[field.name] = dtype.itemsize
-        self._words = {size: backend.zeros(length[size], WORDS[size]) for size in WORDS if length[size]}
+            size, first = dtype.itemsize, length[dtype.itemsize]
+            length[size] += distance * (1 + field.alternates)
+            self._first.setdefault(size, {})[field.name] = first, length[size] - distance
+        self._words = {size: backend.zeros(n, np.dtype(f"u{size}")) for size, n in length.items()}
         self.bound = {}
         for field, dtype in fields:
-            words, places = self._words[dtype.itemsize], dict.fromkeys(self._first[field.name])
-            arrays = [backend.view(words, first, first + near.n_slots).view(dtype) for first in places]
+            words, places = self._words[dtype.itemsize], self._first[dtype.itemsize][field.name]
+            arrays = [backend.view(words, first, first + near.n_slots).view(dtype) for first in dict.fromkeys(places)]
             values = np.full(near.n_slots - near.first_outside, field.outside, dtype)
             values[:WARP] = field.outside if field.at_openings is None else field.at_openings
             for array in arrays:
@@ -248,8 +247,8 @@ class _ReadAtNeighbours:
 
     def bind_exchange(self, names: Sequence[str], shares) -> Iterator[Exchanges]:
         """Bind the messages of some of the fields, of each size of numbers, in steps from either array."""
-        for size, words in self._words.items():
-            firsts = [self._first[name] for name in names if self._size.get(name) == size]
+        for size, places_of in self._first.items():
+            words, firsts = self._words[size], [places_of[name] for name in names if name in places_of]
             if firsts:
                 even, odd = (self._message(places) for places in zip(*firsts, strict=True))
                 plans = even, even if all(first == second for first, second in firsts) else odd
