@@ -233,6 +233,20 @@ def test_what_diverges_between_two_pressures_is_refused(lattice, number, words):
         set_up(stream(bar=False), openings, 0.505, lattice)
 
 
+@pytest.mark.parametrize("walls", ["half-way", "bouzidi"])
+def test_a_tube_is_a_tube_wherever_its_walls_cut_the_links(walls):
+    """The voxels of this one are 1.15 times its section up to walls that cut links, which is that of its openings."""
+    tables = {
+        "geometry": {"shape": "pipe", "spacing_m": 1e-3, "options": {"length": 40, "radius": 3.2, "ends": "open"}},
+        "openings": [{"name": "inlet", "pressure_pa": 5.0}, {"name": "outlet", "pressure_pa": 0.0}],
+        "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 1e-6},
+        "lattice": {"time_step_s": 1e-3, "collision": "bgk", "walls": walls},
+        "run": {"steps": 1},
+    }
+    with pytest.raises(InputError, match="through the straight tube between them.*above 40 flow through openings"):
+        Solver(case_from_dict(tables | {"compute": {"backend": "numpy"}}))
+
+
 def test_no_speed_is_expected_between_openings_around_each_other():
     openings = [{"name": "inlet", "pressure_pa": 1e-6}, {"name": "outlet", "pressure_pa": 0.0}]
     simulation = set_up(stream(bar=False), openings, 0.505, {"collision": "trt"})
