@@ -77,15 +77,13 @@ def _growth(settings: Settings, radius: float, length: int, edge: int, place: fl
     liquids.fill_with(flow, thread, lambda at: 3.0 * TENSION / radius * (thread.distance(at) < 0.5))
     shape = 2.0 / length * np.cos(thread.number * (np.arange(length) + 0.5))
     least, most = BOUNDS
-    steps, waves = list[int](), list[float]()
-    while not waves or waves[-1] < most:
+    looks = list[tuple[int, float]]()
+    while not looks or looks[-1][1] < most:
         if flow.step_number >= LONGEST:
             return None
         flow.step(LOOK)
         section = np.nansum(on_box(flow, on_root(fill(flow)).astype(float)), axis=(0, 1))
-        wave = float(shape @ section / section.mean())
-        if least <= wave <= most:
-            steps.append(flow.step_number)
-        waves.append(wave)
-    found = [wave for wave in waves if least <= wave <= most]
-    return float(np.polyfit(steps, np.log(found), 1)[0])
+        looks.append((flow.step_number, float(shape @ section / section.mean())))
+    steps, waves = np.array(looks).T
+    is_small = (waves >= least) & (waves <= most)
+    return float(np.polyfit(steps[is_small], np.log(waves[is_small]), 1)[0])
